@@ -7,8 +7,11 @@
  * of a connection. The list is read again when the server has forgotten that version (410), and when a
  * request for a watch was not answered, or by 500, 502 or 503, since etcd may have been restored meanwhile;
  * objects that are not in it are reported as deleted. Failures are logged once and retried after a back-off
- * with jitter (backoff.h). Memory holds only the fields of the kind for each object, and one whole object
- * while it is read. Threads: the loop's. Source: client-go tools/cache/reflector.go.
+ * with jitter (backoff.h). An object that is malformed or larger than KUBE_MAX_OBJECT_BYTES is skipped, and
+ * the log names it: a user who may write one object must not hide all others. If it was known, it stays as it
+ * was until it is deleted or replaced by one of another UID; otherwise it is unknown. Memory holds only the
+ * fields of the kind for each object, and one whole object while it is read. Threads: the loop's. Source:
+ * client-go tools/cache/reflector.go.
  */
 #pragma once
 

@@ -4,10 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "kube/json_members.h"
+
+/* Lines about objects that are skipped: on the long run, and at once. */
+#define SKIP_LINES_PER_S 1
+#define SKIP_LINES       10
 
 void informer_copy_done(struct informer_copy *c)
 {
@@ -97,12 +103,33 @@ static void take_object(void *user, void *object)
 	put(user, object);
 }
 
+/* One object must not hide all others. What was known of it stays, since nothing says that it is gone, unless
+ * it is another one of that name. */
+static void skip_object(void *user, const struct kube_meta *names, const struct error *why)
+{
+	CLEANUP(free_charp) char *key = str_empty(names->name) ? NULL : kube_meta_key(names);
+	struct informer_copy *c = user;
+	struct kube_stored *e = key ? kube_store_get(&c->store, key) : NULL;
+
+	c->n_skipped++;
+	if (bucket_take(&c->skip_lines, clock_ns()) == 0)
+		log_warn("an object of the Kubernetes API cannot be read and is skipped",
+			F_STR("kind", c->kind->what), F_STR("object", key ? key : "(without a name)"),
+			F_U64("skipped", c->n_skipped), F_ERR(why));
+	if (e && !str_empty(names->uid) && !str_eq(meta_of(e->object)->uid, names->uid))
+		drop(c, e);
+	else if (e)
+		e->seen = true;
+}
+
 void informer_copy_init(struct informer_copy *c, const struct kube_kind *kind,
 	const struct informer_events *events, void *user)
 {
 	*c = (struct informer_copy){
 		.kind = kind, .events = events, .user = user, .lines = KUBE_WATCH_SPLITTER};
+	bucket_init(&c->skip_lines, SKIP_LINES_PER_S, SKIP_LINES);
 	kube_list_page_init(&c->page, kind, take_object, c);
+	c->page.skip = skip_object;
 	kube_store_init(&c->store, kind);
 }
 
@@ -285,6 +312,41 @@ static int apply(struct informer_copy *c, struct watch_event *w, struct error **
 	return 0;
 }
 
+/* Return: whether the watch goes on without the object in @line, which is not read because of @why. */
+static bool skip_watched(
+	struct informer_copy *c, const struct watch_event *w, struct span line, const struct error *why)
+{
+	CLEANUP(kube_names_done) struct kube_meta names = {0};
+
+	if ((w->type != WATCH_PUT && w->type != WATCH_DELETED) || w->object ||
+		!kube_object_read_names(line, "object", &names))
+		return false;
+	if (str_empty(names.name) && w->type == WATCH_DELETED)
+		return false;
+	see_version(c, &names);
+	if (w->type == WATCH_PUT)
+		skip_object(c, &names, why);
+	else
+		take_deleted(c, &names);
+	return true;
+}
+
+static int read_event_of(struct informer_copy *c, struct span line, struct watch_event *w, struct error **err)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+	int rv = c->lines.line.overflowed
+			 ? err_set(&why, ERR_INVALID_ARGUMENT, "the event is larger than %u bytes",
+				   KUBE_MAX_OBJECT_BYTES)
+			 : read_event(line, w, &why);
+
+	if (rv == 0)
+		return apply(c, w, err);
+	if (skip_watched(c, w, line, why))
+		return 0;
+	*err = TAKE_PTR(why);
+	return -1;
+}
+
 /* What cannot be read could have been any change: after that only a list is reliable. */
 static bool take_line(void *user, struct span line)
 {
@@ -293,9 +355,7 @@ static bool take_line(void *user, struct span line)
 	int rv = type_of(line, &w.type, &c->fault);
 
 	if (rv == 0)
-		rv = read_event(line, &w, &c->fault);
-	if (rv == 0)
-		rv = apply(c, &w, &c->fault);
+		rv = read_event_of(c, line, &w, &c->fault);
 	c->is_unsure = rv < 0 && w.type != WATCH_ERROR;
 	c->got_line = c->got_line || rv == 0;
 	kube_object_free(c->kind, w.object);
@@ -305,12 +365,5 @@ static bool take_line(void *user, struct span line)
 
 bool informer_copy_take_watch(struct informer_copy *c, struct span data)
 {
-	if (kube_watch_splitter_feed(&c->lines, data, take_line, c))
-		return true;
-	if (!c->fault) {
-		c->is_unsure = true;
-		err_set(&c->fault, ERR_INVALID_ARGUMENT, "the event is larger than %u bytes",
-			KUBE_MAX_OBJECT_BYTES);
-	}
-	return false;
+	return kube_watch_splitter_feed(&c->lines, data, take_line, c);
 }

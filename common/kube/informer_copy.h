@@ -11,6 +11,7 @@
 #include "kube/informer.h"
 #include "kube/list_page.h"
 #include "kube/store.h"
+#include "pacing/bucket.h"
 
 struct informer_copy {
 	const struct kube_kind *kind;
@@ -22,7 +23,9 @@ struct informer_copy {
 	char *next_page;    /* token of the next page of it; NULL: begin */
 	struct kube_list_page page;
 	struct kube_watch_splitter lines;
-	bool is_synced; /* a list was complete */
+	bool is_synced;           /* a list was complete */
+	uint64_t n_skipped;       /* objects that could not be read */
+	struct bucket skip_lines; /* how many of them are logged */
 
 	/* of the request that runs */
 	struct error *fault; /* why its reply was given up */

@@ -25,14 +25,35 @@ struct feed {
 	struct error *fault;
 };
 
-static bool take_item(void *user, struct span item)
+/* Return: whether the list goes on without @item. */
+static bool skip_item(struct feed *f, struct span item)
+{
+	CLEANUP(kube_names_done) struct kube_meta names = {0};
+
+	if (!f->page->skip || !kube_object_read_names(item, /* object= */ NULL, &names))
+		return false;
+	f->page->skip(f->page->user, &names, f->fault);
+	error_clear(&f->fault);
+	return true;
+}
+
+static void *read_item(struct feed *f, struct span item)
 {
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(item);
+
+	if (!f->page->items.item.overflowed)
+		return kube_object_read(f->page->kind, r, &f->fault);
+	err_set(&f->fault, ERR_INVALID_ARGUMENT, "an object is larger than %u bytes", KUBE_MAX_OBJECT_BYTES);
+	return NULL;
+}
+
+static bool take_item(void *user, struct span item)
+{
 	struct feed *f = user;
-	void *object = kube_object_read(f->page->kind, r, &f->fault);
+	void *object = read_item(f, item);
 
 	if (!object)
-		return false;
+		return skip_item(f, item);
 	f->page->take(f->page->user, object);
 	return true;
 }
@@ -45,9 +66,7 @@ int kube_list_page_feed(struct kube_list_page *p, struct span data, struct error
 		return 0;
 	if (!f.fault)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"an object of the list is larger than %u bytes, or the rest of the list than %u "
-			"bytes",
-			KUBE_MAX_OBJECT_BYTES, KUBE_MAX_ENVELOPE_BYTES);
+			"the list without its objects is larger than %u bytes", KUBE_MAX_ENVELOPE_BYTES);
 	*err = f.fault;
 	return -1;
 }

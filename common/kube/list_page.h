@@ -18,11 +18,14 @@ struct kube_list_page {
 	const struct kube_kind *kind;
 	/* @object: taken over */
 	void (*take)(void *user, void *object);
+	/* @names: of an object that cannot be read. NULL: such an object is an error, for lists where what is
+	 * absent decides */
+	void (*skip)(void *user, const struct kube_meta *names, const struct error *why);
 	void *user;
 	struct kube_list_splitter items;
 };
 
-/** kube_list_page_init() - nothing has arrived. All parameters are borrowed. */
+/** kube_list_page_init() - nothing has arrived. All parameters are borrowed. The caller may set @p->skip. */
 void kube_list_page_init(struct kube_list_page *p, const struct kube_kind *kind,
 	void (*take)(void *user, void *object), void *user);
 
@@ -30,7 +33,7 @@ void kube_list_page_init(struct kube_list_page *p, const struct kube_kind *kind,
 void kube_list_page_reset(struct kube_list_page *p);
 
 /** kube_list_page_feed() - bytes of the reply: take() is called for each object that is complete. Return: 0,
- * or -1 with ERR_INVALID_ARGUMENT (an object is malformed or too large). */
+ * or -1 with ERR_INVALID_ARGUMENT (an object is malformed or too large, and is not skipped). */
 int kube_list_page_feed(struct kube_list_page *p, struct span data, struct error **err) MUST_CHECK;
 
 /**

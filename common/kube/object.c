@@ -137,6 +137,25 @@ void *kube_object_decode(const struct kube_kind *kind, struct span json, struct 
 	return NULL;
 }
 
+static const struct kube_field names_fields[] = {KUBE_META(names), KUBE_FIELDS_END};
+
+bool kube_object_read_names(struct span json, const char *object, struct kube_meta *ret)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(json);
+	CLEANUP(error_freep) struct error *malformed = NULL;
+	const struct kube_field nested[] = {KUBE_OBJECT(object, names_fields), KUBE_FIELDS_END};
+	struct json_event end;
+
+	return (kube_fields_read(r, object ? nested : names_fields, ret, &malformed) == 0 &&
+		       json_expect(r, JSON_END, &end, &malformed) == 0) ||
+	       !str_empty(ret->name);
+}
+
+void kube_names_done(struct kube_meta *m)
+{
+	kube_fields_done(names_fields, m);
+}
+
 void *kube_object_pack(const struct kube_kind *kind, void *object)
 {
 	struct kube_meta *packed = kube_fields_pack(kind->fields, object, kind->size);

@@ -74,6 +74,15 @@ void *kube_object_read(const struct kube_kind *kind, struct json_reader *r, stru
 /** kube_object_decode() - kube_object_read() for a whole document, such as the reply to a GET. */
 void *kube_object_decode(const struct kube_kind *kind, struct span json, struct error **err) MUST_CHECK;
 
+/** kube_object_read_names() - read the names of an object that cannot be read, as far as they come before the
+ * place from which on it is malformed or missing. @object: the key of the object in @json; NULL: it is @json.
+ * @ret: zeroed; kube_names_done(). Return: whether the object may be skipped: it has a name, or it is
+ * well-formed and has none. */
+bool kube_object_read_names(struct span json, const char *object, struct kube_meta *ret);
+
+/** kube_names_done() - release the names of @m. */
+void kube_names_done(struct kube_meta *m);
+
 /** kube_object_pack() - move @object (taken) into one block of memory, for those that are kept. Return: the
  * object, which must not be changed any more; kube_object_free(). */
 void *kube_object_pack(const struct kube_kind *kind, void *object);

@@ -8,16 +8,21 @@ void kube_watch_splitter_done(struct kube_watch_splitter *l)
 	buf_done(&l->line);
 }
 
+static struct span beginning_if_cut(struct span piece, bool is_cut)
+{
+	if ((is_cut || piece.n > KUBE_MAX_OBJECT_BYTES) && piece.n > KUBE_NAMES_BYTES)
+		piece.n = KUBE_NAMES_BYTES;
+	return piece;
+}
+
 static bool give_line(struct kube_watch_splitter *l, struct span rest, kube_piece_fn *fn, void *user)
 {
 	bool more = true;
 
 	if (l->line.len == 0)
-		return rest.n == 0 || (rest.n <= KUBE_MAX_OBJECT_BYTES && fn(user, rest));
+		return rest.n == 0 || fn(user, beginning_if_cut(rest, false));
 	buf_add(&l->line, rest.p, rest.n);
-	if (l->line.overflowed)
-		return false;
-	more = fn(user, buf_span(&l->line));
+	more = fn(user, beginning_if_cut(buf_span(&l->line), l->line.overflowed));
 	/* The memory of one large object is not kept. */
 	buf_done(&l->line);
 	return more;
@@ -31,7 +36,7 @@ bool kube_watch_splitter_feed(struct kube_watch_splitter *l, struct span data, k
 
 		if (!end) {
 			buf_add(&l->line, data.p, n);
-			return !l->line.overflowed;
+			return true;
 		}
 		if (!give_line(l, (struct span){data.p, n}, fn, user))
 			return false;
@@ -109,12 +114,12 @@ bool kube_list_splitter_feed(struct kube_list_splitter *i, struct span data, kub
 			buf_addc(&i->item, c);
 		else if (!is_between(i, c))
 			buf_addc(&i->envelope, c);
-		if (i->item.overflowed || i->envelope.overflowed)
+		if (i->envelope.overflowed)
 			return false;
 		if (!complete)
 			continue;
 		i->in_item = false;
-		if (!fn(user, buf_span(&i->item)))
+		if (!fn(user, beginning_if_cut(buf_span(&i->item), i->item.overflowed)))
 			return false;
 		buf_reset(&i->item);
 	}

@@ -10,12 +10,16 @@
 #include "base/buf.h"
 #include "base/span.h"
 
-/* etcd takes 1.5 MiB in one request; more than that is no object. */
-#define KUBE_MAX_OBJECT_BYTES (4u << 20)
+/* etcd takes 1.5 MiB in one request, of which each byte takes at most six in JSON ("\u003c"): no object of
+ * the API is larger. */
+#define KUBE_MAX_OBJECT_BYTES (12u << 20)
+/* The beginning of a larger piece, which has the names: metadata comes first, and these are first in it. */
+#define KUBE_NAMES_BYTES (64u << 10)
 /* kind, resourceVersion and the token that continues a list */
 #define KUBE_MAX_ENVELOPE_BYTES (64u << 10)
 
-/** Called with each piece, borrowed. Return: false to stop. */
+/** Called with each piece, borrowed; of a piece larger than KUBE_MAX_OBJECT_BYTES with its beginning.
+ * Return: false to stop. */
 typedef bool kube_piece_fn(void *user, struct span piece);
 
 struct kube_watch_splitter {
@@ -28,7 +32,7 @@ struct kube_watch_splitter {
 void kube_watch_splitter_done(struct kube_watch_splitter *l);
 
 /** kube_watch_splitter_feed() - call @fn for each line that is complete, without its end; empty ones are left
- * out. Return: false when @fn did, or when a line is too long. */
+ * out. Return: false when @fn did. */
 bool kube_watch_splitter_feed(struct kube_watch_splitter *l, struct span data, kube_piece_fn *fn, void *user);
 
 struct kube_list_splitter {
@@ -53,5 +57,5 @@ void kube_list_splitter_done(struct kube_list_splitter *i);
 
 /** kube_list_splitter_feed() - call @fn for each object in "items" that is complete. Only brackets and
  * strings are looked at: whether it is JSON is checked by the reader of item or envelope. Return: false when
- * @fn did, or when something is too long. */
+ * @fn did, or when the envelope is too long. */
 bool kube_list_splitter_feed(struct kube_list_splitter *i, struct span data, kube_piece_fn *fn, void *user);

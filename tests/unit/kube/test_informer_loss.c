@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Failures while objects are listed and watched, after which the copy is complete again. */
 #include "base/str.h"
+#include "kube/informer_copy.h"
 #include "watch_rig.h"
 
 static struct watch_rig w;
@@ -64,7 +65,6 @@ END_TEST
 
 START_TEST(what_is_not_understood_is_listed_anew)
 {
-	is_listed_anew_after("{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}\n", "");
 	is_listed_anew_after("{\"type\":\"ADDED\"}\n", "");
 	is_listed_anew_after("{\"type\":\"DELETED\",\"object\":[]}\n", "");
 	is_listed_anew_after("{\"object\":{}}\n", "");
@@ -103,30 +103,116 @@ START_TEST(a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten)
 }
 END_TEST
 
-static void serve_huge_line(struct fake_api *a, const struct fake_request *r)
-{
-	static char blanks[(1u << 20) + 1];
+static struct informer_copy copy;
+static struct buf told;
 
-	(void)a;
-	if (!is_watch(r)) {
-		answer_list(r);
-		return;
-	}
-	fake_begin(r);
-	if (n_watches++ > 0)
-		return;
-	memset(blanks, ' ', sizeof(blanks) - 1);
-	fake_say(r, "{");
-	for (unsigned i = 0; i < 5; i++)
-		fake_say(r, blanks);
+static void note_change(void *user, const char *key, const void *old, const void *new)
+{
+	(void)user;
+	buf_addf(&told, "%c%s\n", !new ? '-' : old ? '*' : '+', key);
 }
 
-START_TEST(an_event_that_is_too_long_is_not_read_to_its_end)
+typedef bool take_fn(struct informer_copy *c, struct span data);
+
+static void say(take_fn *take, const char *text)
 {
-	watch_rig_open(&w, NULL, serve_huge_line);
-	watch_rig_until(&w, "-a\n");
-	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
-	watch_rig_close(&w);
+	ck_assert(take(&copy, span_of(text)));
+}
+
+/* As the API server writes names of owners that consist of "<"; @n_mib: of the reply. */
+static void say_huge(take_fn *take, const char *names, unsigned n_mib)
+{
+	static char escapes[(1u << 20) / 6 * 6 + 1];
+
+	for (size_t at = 0; at + 6 < sizeof(escapes); at += 6)
+		memcpy(escapes + at, "\\u003c", 6);
+	say(take, "{\"metadata\":{");
+	say(take, names);
+	say(take, ",\"ownerReferences\":[{\"name\":\"");
+	for (unsigned i = 0; i < n_mib; i++)
+		say(take, escapes);
+	say(take, "\"}]}}");
+}
+
+#define NAMES(name, uid, version)                                                                            \
+	"\"name\":\"" name "\",\"uid\":\"" uid "\",\"resourceVersion\":\"" version "\""
+
+static void say_huge_event(const char *type, const char *names, unsigned n_mib)
+{
+	say(informer_copy_take_watch, "{\"type\":\"");
+	say(informer_copy_take_watch, type);
+	say(informer_copy_take_watch, "\",\"object\":");
+	say_huge(informer_copy_take_watch, names, n_mib);
+	say(informer_copy_take_watch, "}\n");
+}
+
+static void list_around_huge_object(unsigned n_mib)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	informer_copy_begin_list(&copy);
+	say(informer_copy_take_page, "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[");
+	say_huge(informer_copy_take_page, NAMES("h", "uh", "2"), n_mib);
+	say(informer_copy_take_page,
+		",{\"metadata\":{" NAMES("a", "ua", "1") "}},{\"metadata\":[]},{\"metadata\":{" NAMES(
+			"b", "ub", "1") "}}]}");
+	ck_assert_int_eq(informer_copy_end_page(&copy, &err), 0);
+}
+
+static void read_around_huge_objects(unsigned n_mib, const char *expected)
+{
+	static const struct informer_events events = {note_change, NULL};
+
+	told = BUF_INIT(4096);
+	informer_copy_init(&copy, &watch_rig_kind, &events, NULL);
+	list_around_huge_object(n_mib);
+	say_huge_event("MODIFIED", NAMES("a", "ua", "8"), n_mib);
+	say(informer_copy_take_watch, THING_EVENT("ADDED", "d", "9"));
+	say_huge_event("DELETED", NAMES("b", "ub", "10"), n_mib);
+	ck_assert_str_eq(copy.version, "10");
+	say(informer_copy_take_watch, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":[]}}}\n");
+	say_huge_event("ADDED", NAMES("a", "another", "11"), n_mib);
+	say(informer_copy_take_watch, THING_EVENT("ADDED", "e", "12"));
+	ck_assert_str_eq(buf_str(&told), expected);
+	ck_assert(!copy.is_unsure);
+}
+
+static void end_copy(void)
+{
+	informer_copy_done(&copy);
+	buf_done(&told);
+}
+
+/* 1.5 MiB in etcd are up to 9 MiB of JSON. */
+START_TEST(objects_of_any_size_that_etcd_takes_are_read)
+{
+	read_around_huge_objects(9, "+h\n+a\n+b\n*a\n+d\n-b\n*a\n+e\n");
+	ck_assert_uint_eq(copy.n_skipped, 2);
+	end_copy();
+}
+END_TEST
+
+/* Nothing says that one which was known before is gone, unless another one has its name. */
+START_TEST(an_object_that_cannot_be_read_hides_no_other)
+{
+	read_around_huge_objects(13, "+a\n+b\n+d\n-b\n-a\n+e\n");
+	ck_assert_uint_eq(copy.n_skipped, 5);
+	end_copy();
+}
+END_TEST
+
+START_TEST(a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read)
+{
+	static const struct informer_events events = {note_change, NULL};
+
+	told = BUF_INIT(4096);
+	informer_copy_init(&copy, &watch_rig_kind, &events, NULL);
+	list_around_huge_object(1);
+	informer_copy_end_request(&copy);
+	informer_copy_forget_versions(&copy);
+	list_around_huge_object(13);
+	ck_assert_str_eq(buf_str(&told), "+h\n+a\n+b\n");
+	end_copy();
 }
 END_TEST
 
@@ -254,7 +340,7 @@ START_TEST(a_list_that_breaks_off_begins_anew)
 	begins_anew_after_page("500", "");
 	begins_anew_after_page("200", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[");
 	begins_anew_after_page(
-		"200", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{}}]}");
+		"200", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":}]}");
 	begins_anew_after_page("200", "{\"metadata\":{},\"items\":[]}");
 	begins_anew_after_page("200", "");
 }
@@ -331,7 +417,9 @@ START_TEST(an_informer_can_be_freed_at_any_time)
 END_TEST
 
 TMPDIR_MAIN("kube/informer_loss", what_went_while_the_server_forgot_is_told_as_gone,
-	what_is_not_understood_is_listed_anew, an_event_that_is_too_long_is_not_read_to_its_end,
+	what_is_not_understood_is_listed_anew, objects_of_any_size_that_etcd_takes_are_read,
+	an_object_that_cannot_be_read_hides_no_other,
+	a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read,
 	a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten,
 	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
 	what_a_restored_server_has_is_listed_though_its_versions_are_older,

@@ -142,19 +142,46 @@ static bool feed_item(void *state, struct span data)
 	return kube_list_splitter_feed(state, data, note, NULL);
 }
 
-START_TEST(what_has_no_end_is_refused_at_the_limit)
+static void feed_more_than_the_limit(bool (*feed)(void *state, struct span data), void *state)
+{
+	static const uint8_t blanks[64 << 10] = {0};
+
+	for (size_t n = 0; n <= KUBE_MAX_OBJECT_BYTES; n += sizeof(blanks))
+		ck_assert(feed(state, (struct span){blanks, sizeof(blanks)}));
+}
+
+/* The piece behind it comes whole. */
+START_TEST(of_a_piece_beyond_the_limit_its_beginning_is_given)
 {
 	struct kube_watch_splitter l = KUBE_WATCH_SPLITTER;
 	struct kube_list_splitter i = KUBE_LIST_SPLITTER;
+
+	begin();
+	ck_assert(feed_line(&l, span_of("{\"a\":\"")));
+	feed_more_than_the_limit(feed_line, &l);
+	ck_assert_uint_le(l.line.cap, KUBE_MAX_OBJECT_BYTES + 1);
+	ck_assert(feed_line(&l, span_of("\"}\nnext\n")));
+	ck_assert_uint_eq(got.len, KUBE_NAMES_BYTES + strlen("|next|"));
+	ck_assert_int_eq(memcmp(got.data, "{\"a\":\"", 6), 0);
+	kube_watch_splitter_done(&l);
+	buf_done(&got);
+	begin();
+	ck_assert(feed_item(&i, span_of("{\"items\":[{\"a\":\"")));
+	feed_more_than_the_limit(feed_item, &i);
+	ck_assert(feed_item(&i, span_of("\"},{}]}")));
+	ck_assert_uint_eq(got.len, KUBE_NAMES_BYTES + strlen("|{}|"));
+	kube_list_splitter_done(&i);
+	buf_done(&got);
+}
+END_TEST
+
+START_TEST(what_has_no_end_is_refused_at_the_limit)
+{
 	struct kube_list_splitter e = KUBE_LIST_SPLITTER;
 
 	begin();
-	ck_assert_uint_lt(feed_blanks(feed_line, &l, "{"), KUBE_MAX_OBJECT_BYTES);
-	ck_assert_uint_lt(feed_blanks(feed_item, &i, "{\"items\":[{\""), KUBE_MAX_OBJECT_BYTES);
 	ck_assert_uint_lt(feed_blanks(feed_item, &e, "{\""), KUBE_MAX_ENVELOPE_BYTES);
 	ck_assert_uint_eq(n_pieces, 0);
-	kube_watch_splitter_done(&l);
-	kube_list_splitter_done(&i);
 	kube_list_splitter_done(&e);
 	buf_done(&got);
 }
@@ -163,4 +190,4 @@ END_TEST
 UNIT_MAIN("kube/reply_splitter", lines_come_whole_wherever_they_are_cut, items_come_whole_and_the_rest_stays,
 	brackets_in_strings_are_no_brackets, only_the_outermost_items_count,
 	what_is_no_object_stays_for_whoever_reads_the_rest, the_user_may_stop,
-	what_has_no_end_is_refused_at_the_limit)
+	of_a_piece_beyond_the_limit_its_beginning_is_given, what_has_no_end_is_refused_at_the_limit)
