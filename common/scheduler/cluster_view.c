@@ -154,41 +154,30 @@ static void claim_is(struct cluster_view *w, const struct kube_claim *old, const
 		claim_is_bound(w, old, new);
 		return;
 	}
-	bool is_filled = prime_claim_find(w->claims, w->primes, new) != NULL;
+	bool is_filled = prime_claim_find(w->claims, new) != NULL;
 	if (!is_filled && !str_empty(new->selected_node))
 		place_claim(w, new, new->selected_node, RESERVATION_FOR_EVER);
 	else if (is_filled || (old && !str_empty(old->selected_node)))
 		withdraw(w, new);
 }
 
-struct target_search {
-	struct cluster_view *cluster;
-	const char *uid;
-};
-
-static void visit_target(void *user, const void *object)
-{
-	const struct kube_claim *claim = object;
-	struct target_search *s = user;
-
-	if (str_eq(claim->meta.uid, s->uid) && !is_bound(claim))
-		claim_is(s->cluster, /* old= */ NULL, claim);
-}
-
 /* What a prime claim is decides whether the volume of its target is reserved. */
 static void target_is(struct cluster_view *w, const struct kube_claim *prime)
 {
-	struct target_search search = {w, prime_claim_target(prime)};
+	const char *uid = prime_claim_target(prime);
+	const struct key_entry *e = uid ? key_index_first(w->unbound, uid) : NULL;
+	const struct kube_claim *target = e ? informer_get(w->claims, e->key) : NULL;
 
-	if (search.uid)
-		informer_each(w->claims, visit_target, &search);
+	if (target && str_eq(target->meta.namespace, prime->meta.namespace))
+		claim_is(w, /* old= */ NULL, target);
 }
 
 static void claim_changed(void *user, const char *key, const void *old, const void *new)
 {
+	const struct kube_claim *claim = new;
 	struct cluster_view *w = user;
 
-	key_index_set(w->primes, key, new ? prime_claim_target(new) : NULL);
+	key_index_set(w->unbound, key, claim && !is_bound(claim) ? claim->meta.uid : NULL);
 	if (!cluster_view_is_synced(w))
 		return;
 	if (new)
@@ -539,7 +528,7 @@ static void watch_claims_and_classes(struct cluster_view *w, struct kube_client 
 	static const struct informer_events of_classes = {class_changed, on_synced};
 	static const struct informer_events none = {NULL, NULL};
 
-	w->primes = key_index_new();
+	w->unbound = key_index_new();
 	w->claim_kind = kube_kind_claims;
 	w->claim_kind.trim = trim_claim;
 	w->claims = informer_new(client, &w->claim_kind, w->reservations ? &of_claims : &none, w);
@@ -573,7 +562,7 @@ void cluster_view_free(struct cluster_view *w)
 	informer_free(w->drivers);
 	informer_free(w->pmem_nodes);
 	informer_free(w->pmem_volumes);
-	key_index_free(w->primes);
+	key_index_free(w->unbound);
 	free(w->label_selector);
 	free(w->driver_selector);
 	free(w->driver_name);

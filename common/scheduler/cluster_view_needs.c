@@ -239,7 +239,7 @@ static int add_source_homes(const struct cluster_view *w, struct pod_needs *need
 static int add_claim(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
 	struct error **err)
 {
-	const struct kube_claim *prime = prime_claim_find(w->claims, w->primes, claim);
+	const struct kube_claim *prime = prime_claim_find(w->claims, claim);
 	const struct kube_class *class;
 	struct pod_need need;
 

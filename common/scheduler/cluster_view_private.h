@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "kube/key_index.h"
 #include "kube/objects/objects.h"
 #include "resources/pmem_volume.h"
 #include "scheduler/cluster_view.h"
@@ -28,9 +29,9 @@ struct cluster_view {
 	struct informer *drivers;
 	struct informer *pmem_nodes;
 	struct informer *pmem_volumes;
-	struct key_index *primes; /* of claims, by prime_claim_target() */
-	uint64_t seen_ns;         /* when the reservations last got the pods that exist */
-	uint64_t now_ns;          /* while they are */
+	struct key_index *unbound; /* claims without a volume, by their UID */
+	uint64_t seen_ns;          /* when the reservations last got the pods that exist */
+	uint64_t now_ns;           /* while they are */
 };
 
 /** cluster_view_class() - the class of @claim. Return: NULL: it is not there, or another driver's. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 /* Of populators, and of CDI's clones. */
@@ -24,21 +25,21 @@ const char *prime_claim_target(const struct kube_claim *claim)
 
 static bool fills(const struct kube_claim *prime, const struct kube_claim *target)
 {
-	bool owned = str_eq(prime->meta.owner_uid, target->meta.uid) &&
-		     str_eq(prime->meta.namespace, target->meta.namespace);
+	bool is_owned = str_eq(prime->meta.owner_uid, target->meta.uid);
+	bool is_on_its_node =
+		!str_empty(target->selected_node) && str_eq(prime->selected_node, target->selected_node);
 
-	return str_eq(prime->storage_class, target->storage_class) &&
-	       (owned || (!str_empty(target->selected_node) &&
-				 str_eq(prime->selected_node, target->selected_node)));
+	return str_eq(prime->storage_class, target->storage_class) && (is_owned || is_on_its_node);
 }
 
-const struct kube_claim *prime_claim_find(
-	const struct informer *claims, const struct key_index *by_target, const struct kube_claim *target)
+const struct kube_claim *prime_claim_find(const struct informer *claims, const struct kube_claim *target)
 {
-	const struct key_entry *e = key_index_first(by_target, target->meta.uid);
-
-	for (; e; e = key_index_next(e)) {
-		const struct kube_claim *prime = informer_get(claims, e->key);
+	if (str_empty(target->meta.uid) || str_empty(target->meta.namespace))
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		CLEANUP(free_charp)
+		char *key = x_asprintf("%s/%s%s", target->meta.namespace, prefixes[i], target->meta.uid);
+		const struct kube_claim *prime = informer_get(claims, key);
 
 		if (prime && fills(prime, target))
 			return prime;

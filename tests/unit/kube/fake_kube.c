@@ -24,6 +24,7 @@ struct informer {
 	void *user;
 	void **objects; /* begin with a struct kube_meta */
 	size_t n;
+	size_t *visits; /* allocated: informer_each() is given a constant informer */
 	bool synced;
 	uint64_t failing_ns;
 	struct informer *next;
@@ -185,6 +186,7 @@ struct informer *informer_new(struct kube_client *client, const struct kube_kind
 
 	*i = (struct informer){
 		.client = client, .kind = kind, .events = *events, .user = user, .next = client->informers};
+	i->visits = x_calloc(1, sizeof(*i->visits));
 	client->informers = i;
 	return i;
 }
@@ -202,6 +204,7 @@ void informer_free(struct informer *i)
 	for (size_t n = 0; n < i->n; n++)
 		kube_object_free(i->kind, i->objects[n]);
 	free(i->objects);
+	free(i->visits);
 	free(i);
 }
 
@@ -248,8 +251,14 @@ const void *informer_get(const struct informer *i, const char *key)
 
 void informer_each(const struct informer *i, void (*fn)(void *user, const void *object), void *user)
 {
+	*i->visits += i->n;
 	for (size_t n = 0; n < i->n; n++)
 		fn(user, i->objects[n]);
+}
+
+size_t fake_informer_visits(const struct informer *i)
+{
+	return *i->visits;
 }
 
 static void tell_changed(const struct informer *i, const char *key, const void *old, const void *new)

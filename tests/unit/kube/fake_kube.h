@@ -45,6 +45,9 @@ void fake_informer_put(struct informer *i, const char *json);
 /** fake_informer_remove() - the object with @key is gone. */
 void fake_informer_remove(struct informer *i, const char *key);
 
+/** fake_informer_visits() - how many objects informer_each() has visited so far. */
+size_t fake_informer_visits(const struct informer *i);
+
 /** fake_informer_sync() - the first list is complete. */
 void fake_informer_sync(struct informer *i);
 

@@ -536,19 +536,45 @@ START_TEST(a_populator_that_gives_up_leaves_the_claim_as_it_was)
 }
 END_TEST
 
-/* A claim of another namespace, as some populators have, counts where it keeps the pod from no node. */
+/* Whoever may make claims in a namespace of their own decides all that the claims say. */
+START_TEST(a_claim_of_another_namespace_keeps_no_pod_from_its_node)
+{
+	sync_all();
+	put_claim("a", "late", "n1", NULL);
+	put("persistentvolumes", kube_json_volume("pvc-uid-p", DRIVER, "pvc-uid-p", "n2"));
+	put_prime("other", "uid-a", "n1", "pvc-uid-p");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 0);
+	put_second("tmp-pvc-", "other", "", "n1", NULL);
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_ptr_null(strstr(buf_str(&fake_reservations_told), "pvc-uid-a nowhere"));
+}
+END_TEST
+
 START_TEST(a_claim_that_only_has_the_name_of_a_prime_claim_fills_none)
 {
 	sync_all();
 	put_claim("a", "late", "n1", NULL);
-	put_prime("other", "uid-a", "n2", NULL);
-	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
-	put_prime("other", "", "n1", NULL);
-	needs_one(CLAIM("a"), "pvc-uid-p", 4 * GIB, false);
-	fake_informer_remove(of("persistentvolumeclaims"), "other/prime-uid-a");
+	put_prime("ns", "", "n2", NULL);
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	put_second("tmp-pvc-", "ns", "", "n1", NULL);
 	needs_one(CLAIM("a"), "pvc-uid-p", 4 * GIB, false);
+}
+END_TEST
+
+/* An import of virtual machines has hundreds of them, among tens of thousands of claims. */
+START_TEST(a_prime_claim_that_changes_leads_to_its_target_only)
+{
+	size_t visits;
+
+	sync_all();
+	put_claim("a", "late", "n1", NULL);
+	visits = fake_informer_visits(of("persistentvolumeclaims"));
+	put_prime("ns", "uid-a", "n1", NULL);
+	put_prime("ns", "uid-a", "n1", "pvc-uid-p");
+	fake_informer_remove(of("persistentvolumeclaims"), "ns/prime-uid-a");
+	put_second("tmp-pvc-", "ns", "", "n1", NULL);
+	ck_assert_uint_eq(fake_informer_visits(of("persistentvolumeclaims")), visits);
 }
 END_TEST
 
@@ -801,7 +827,9 @@ int main(void)
 		a_source_of_another_driver_decides_nothing,
 		a_claim_that_is_filled_takes_the_volume_of_its_prime_claim,
 		a_populator_that_gives_up_leaves_the_claim_as_it_was,
-		a_claim_that_only_has_the_name_of_a_prime_claim_fills_none};
+		a_claim_that_only_has_the_name_of_a_prime_claim_fills_none,
+		a_claim_of_another_namespace_keeps_no_pod_from_its_node,
+		a_prime_claim_that_changes_leads_to_its_target_only};
 	Suite *suite = suite_create("sched cluster_view");
 	TCase *tcase = tcase_create("sched cluster_view");
 
