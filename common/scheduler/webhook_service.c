@@ -3,16 +3,18 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/object_call.h"
 #include "kube/objects/objects.h"
 #include "nodes/class_capacity.h"
+#include "scheduler/absent_names.h"
 #include "scheduler/webhook_review.h"
 
-/* Of one request; a pod has a volume or two. */
-#define MAX_LOOKS 64
+/* Of one request; a pod has a volume or two, and whoever reaches the port decides how many it names. */
+#define MAX_LOOKS 8
 
 struct look {
 	struct review *review;
@@ -39,6 +41,7 @@ struct webhook_service {
 	struct webhook_service_config config;
 	struct webhook_cluster watched;
 	struct review *reviews;
+	struct absent_names absent; /* claims with their namespaces, and classes */
 };
 
 static void look_done(struct look *l)
@@ -106,7 +109,9 @@ static void look_ended(void *user, unsigned status, struct span body, const stru
 
 	(void)status;
 	l->request = NULL;
-	if (error && error->code != ERR_NOT_FOUND)
+	if (error && error->code == ERR_NOT_FOUND)
+		absent_names_add(&r->service->absent, l->key ? l->key : l->name, clock_ns());
+	else if (error)
 		err_set(&l->failure, error->code, "%s", error->msg);
 	else if (!error && l->key)
 		l->claim = kube_object_decode(&kube_kind_claims, body, &l->failure);
@@ -161,8 +166,11 @@ static const struct look *find_look(
 /* Names become parts of paths, so names that objects cannot have are not looked up. */
 static bool is_to_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
 {
+	CLEANUP(free_charp) char *key = claim ? x_asprintf("%s/%s", namespace, claim) : x_strdup(class);
+
 	return kube_is_name(claim ? claim : class) && (!claim || kube_is_name(namespace)) &&
-	       !find_look(r, namespace, claim, class);
+	       !find_look(r, namespace, claim, class) &&
+	       !absent_names_has(&r->service->absent, key, clock_ns());
 }
 
 /* An object that is not looked up would count as absent, so too many of them make the review fail. Return:
@@ -286,5 +294,6 @@ void webhook_service_free(struct webhook_service *h)
 		http_call_reply(h->reviews->call, &reply);
 		review_free(h->reviews);
 	}
+	absent_names_done(&h->absent);
 	free(h);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The webhook over HTTP: what the watches do not show is looked up before the answer. */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "scheduler/absent_names.h"
 #include "unit/kube/kube_json.h"
 #include "unit/scheduler/extender_rig.h"
 
@@ -128,10 +130,51 @@ START_TEST(a_pod_whose_objects_are_not_found_is_allowed_as_it_is)
 
 	answer(CLAIM_PATH("a"), 404, NULL);
 	is_allowed(fd, false);
-	fd = create(CLAIM("a"));
-	answer(CLAIM_PATH("a"), 200, claim_of("new"));
+	fd = create(CLAIM("b"));
+	answer(CLAIM_PATH("b"), 200, claim_of("new"));
 	answer(CLASS_PATH("new"), 404, NULL);
 	is_allowed(fd, false);
+}
+END_TEST
+
+/* A watch that shows it counts at once. */
+START_TEST(what_was_not_found_is_not_looked_up_again_for_a_second)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a") "," EPHEMERAL("new"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 2);
+	fake_kube_answer(rig.client, 404, NULL);
+	fake_kube_answer(rig.client, 404, NULL);
+	is_allowed(fd, false);
+	is_allowed(create(CLAIM("a") "," EPHEMERAL("new")), false);
+	fd = create_in("other", CLAIM("a"));
+	answer("/api/v1/namespaces/other/persistentvolumeclaims/a", 404, NULL);
+	is_allowed(fd, false);
+	extender_rig_put(&rig, "persistentvolumeclaims", claim_of("late"));
+	is_allowed(create(CLAIM("a")), true);
+	usleep(1100000);
+	fd = create(EPHEMERAL("new"));
+	answer(CLASS_PATH("new"), 200, kube_json_class("new", RIG_DRIVER, "{}"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+/* The names come from the network: they must not fill the memory. */
+START_TEST(of_many_names_that_were_not_found_the_oldest_are_forgotten)
+{
+	struct absent_names a = {.next = 0};
+	char name[16];
+
+	for (unsigned i = 0; i <= ABSENT_NAMES_MAX; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		absent_names_add(&a, name, 1);
+	}
+	ck_assert(!absent_names_has(&a, "n0", 1));
+	ck_assert(absent_names_has(&a, "n1", 1));
+	ck_assert(absent_names_has(&a, name, ABSENT_NAMES_NS));
+	ck_assert(!absent_names_has(&a, name, ABSENT_NAMES_NS + 1));
+	absent_names_done(&a);
 }
 END_TEST
 
@@ -257,10 +300,10 @@ static int create_many(int n, const char *last)
 START_TEST(the_last_of_many_claims_counts)
 {
 	extender_rig_sync(&rig);
-	int fd = create_many(63, CLAIM("a"));
+	int fd = create_many(7, CLAIM("a"));
 
-	ck_assert_uint_eq(fake_kube_count(rig.client), 64);
-	for (int i = 0; i < 63; i++)
+	ck_assert_uint_eq(fake_kube_count(rig.client), 8);
+	for (int i = 0; i < 7; i++)
 		fake_kube_answer(rig.client, 404, NULL);
 	extender_rig_round(&rig);
 	answer(CLAIM_PATH("a"), 200, claim_of("late"));
@@ -272,14 +315,14 @@ END_TEST
 START_TEST(a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy)
 {
 	extender_rig_sync(&rig);
-	int fd = create_many(64, CLAIM("a"));
+	int fd = create_many(8, CLAIM("a"));
 
-	ck_assert_uint_eq(fake_kube_count(rig.client), 64);
+	ck_assert_uint_eq(fake_kube_count(rig.client), 8);
 	while (fake_kube_next(rig.client))
 		fake_kube_answer(rig.client, 404, NULL);
 	is_unavailable(fd);
-	ck_assert_ptr_nonnull(strstr(heard, "more than 64 claims"));
-	is_allowed(create_many(64, "{\"name\":\"i\",\"csi\":{\"driver\":\"" RIG_DRIVER "\"}}"), true);
+	ck_assert_ptr_nonnull(strstr(heard, "more than 8 claims"));
+	is_allowed(create_many(8, "{\"name\":\"i\",\"csi\":{\"driver\":\"" RIG_DRIVER "\"}}"), true);
 }
 END_TEST
 
@@ -358,7 +401,8 @@ int main(void)
 		a_look_up_that_fails_does_not_matter_where_another_claim_decides,
 		a_claim_that_is_bound_leaves_its_pod_as_it_is, one_claim_that_is_found_is_enough,
 		what_is_found_is_told_apart_by_name, odd_names_are_not_looked_up,
-		the_last_of_many_claims_counts,
+		the_last_of_many_claims_counts, what_was_not_found_is_not_looked_up_again_for_a_second,
+		of_many_names_that_were_not_found_the_oldest_are_forgotten,
 		a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy,
 		for_who_has_gone_nothing_more_is_looked_up, what_is_no_review_is_refused_at_once,
 		drain_waits_for_look_ups, the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
