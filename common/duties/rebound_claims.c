@@ -50,11 +50,10 @@ void rebound_claims_note(struct rebound_claims *r, const char *key, const struct
 
 void rebound_claims_show(const struct rebound_claims *r, struct pmem_volume *v)
 {
-	const struct key_entry *e =
-		r && v->volume_name ? key_index_first(r->by_volume, v->volume_name) : NULL;
+	const char *key = r && v->volume_name ? key_index_get(r->by_volume, v->volume_name) : NULL;
 
-	if (!e || str_eq(v->claim, e->key))
+	if (!key || str_eq(v->claim, key))
 		return;
 	free(v->claim);
-	v->claim = x_strdup(e->key);
+	v->claim = x_strdup(key);
 }

@@ -3,9 +3,19 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "base/mem.h"
+#include "base/name_index.h"
 #include "base/str.h"
+
+struct key_entry {
+	struct name_link by_key;
+	struct name_link by_name;
+	LIST_ENTRY(key_entry) all;
+	char *key; /* as kube_meta_key() */
+	char *name;
+};
 
 struct key_index {
 	struct name_index by_key;
@@ -62,17 +72,9 @@ void key_index_set(struct key_index *x, const char *key, const char *name)
 	LIST_INSERT_HEAD(&x->entries, e, all);
 }
 
-static const struct key_entry *entry_of(struct name_link *link)
+const char *key_index_get(const struct key_index *x, const char *name)
 {
-	return link ? OWNER_OF(link, struct key_entry, by_name) : NULL;
-}
+	struct name_link *link = name_index_first(&x->by_name, name);
 
-const struct key_entry *key_index_first(const struct key_index *x, const char *name)
-{
-	return entry_of(name_index_first(&x->by_name, name));
-}
-
-const struct key_entry *key_index_next(const struct key_entry *e)
-{
-	return entry_of(name_index_next(&e->by_name));
+	return link ? OWNER_OF(link, struct key_entry, by_name)->key : NULL;
 }

@@ -7,20 +7,9 @@
  */
 #pragma once
 
-#include <sys/queue.h>
-
 #include "base/cleanup.h"
-#include "base/name_index.h"
 
 struct key_index;
-
-struct key_entry {
-	struct name_link by_key;
-	struct name_link by_name;
-	LIST_ENTRY(key_entry) all;
-	char *key; /* as kube_meta_key() */
-	char *name;
-};
 
 /** key_index_new() - without keys. Return: never NULL; key_index_free(). */
 struct key_index *key_index_new(void);
@@ -31,7 +20,6 @@ DEFINE_CLEANUP(struct key_index *, key_index_free);
  */
 void key_index_set(struct key_index *x, const char *key, const char *name);
 
-/** key_index_first() - an entry with @name, or NULL. key_index_next(): another one with the name of @e, or
- * NULL. Borrowed until the index is changed. */
-const struct key_entry *key_index_first(const struct key_index *x, const char *name);
-const struct key_entry *key_index_next(const struct key_entry *e);
+/** key_index_get() - the key of an object with @name, of several any one; NULL: there is none. Borrowed until
+ * the index is changed. */
+const char *key_index_get(const struct key_index *x, const char *name);

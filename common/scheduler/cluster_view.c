@@ -165,8 +165,8 @@ static void claim_is(struct cluster_view *w, const struct kube_claim *old, const
 static void target_is(struct cluster_view *w, const struct kube_claim *prime)
 {
 	const char *uid = prime_claim_target(prime);
-	const struct key_entry *e = uid ? key_index_first(w->unbound, uid) : NULL;
-	const struct kube_claim *target = e ? informer_get(w->claims, e->key) : NULL;
+	const char *key = uid ? key_index_get(w->unbound, uid) : NULL;
+	const struct kube_claim *target = key ? informer_get(w->claims, key) : NULL;
 
 	if (target && str_eq(target->meta.namespace, prime->meta.namespace))
 		claim_is(w, /* old= */ NULL, target);

@@ -104,12 +104,12 @@ START_TEST(a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten)
 END_TEST
 
 static struct informer_copy copy;
-static struct buf told;
+static struct buf noted;
 
 static void note_change(void *user, const char *key, const void *old, const void *new)
 {
 	(void)user;
-	buf_addf(&told, "%c%s\n", !new ? '-' : old ? '*' : '+', key);
+	buf_addf(&noted, "%c%s\n", !new ? '-' : old ? '*' : '+', key);
 }
 
 typedef bool take_fn(struct informer_copy *c, struct span data);
@@ -163,7 +163,7 @@ static void read_around_huge_objects(unsigned n_mib, const char *expected)
 {
 	static const struct informer_events events = {note_change, NULL};
 
-	told = BUF_INIT(4096);
+	noted = BUF_INIT(4096);
 	informer_copy_init(&copy, &watch_rig_kind, &events, NULL);
 	list_around_huge_object(n_mib);
 	say_huge_event("MODIFIED", NAMES("a", "ua", "8"), n_mib);
@@ -173,14 +173,14 @@ static void read_around_huge_objects(unsigned n_mib, const char *expected)
 	say(informer_copy_take_watch, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":[]}}}\n");
 	say_huge_event("ADDED", NAMES("a", "another", "11"), n_mib);
 	say(informer_copy_take_watch, THING_EVENT("ADDED", "e", "12"));
-	ck_assert_str_eq(buf_str(&told), expected);
+	ck_assert_str_eq(buf_str(&noted), expected);
 	ck_assert(!copy.is_unsure);
 }
 
 static void end_copy(void)
 {
 	informer_copy_done(&copy);
-	buf_done(&told);
+	buf_done(&noted);
 }
 
 /* 1.5 MiB in etcd are up to 9 MiB of JSON. */
@@ -205,13 +205,13 @@ START_TEST(a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read)
 {
 	static const struct informer_events events = {note_change, NULL};
 
-	told = BUF_INIT(4096);
+	noted = BUF_INIT(4096);
 	informer_copy_init(&copy, &watch_rig_kind, &events, NULL);
 	list_around_huge_object(1);
 	informer_copy_end_request(&copy);
 	informer_copy_forget_versions(&copy);
 	list_around_huge_object(13);
-	ck_assert_str_eq(buf_str(&told), "+h\n+a\n+b\n");
+	ck_assert_str_eq(buf_str(&noted), "+h\n+a\n+b\n");
 	end_copy();
 }
 END_TEST
