@@ -5,7 +5,6 @@
 #include <mbedtls/ssl.h>
 #include <mbedtls/version.h>
 #include <mbedtls/x509_crt.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "net/tls/tls_names.h"
@@ -132,30 +131,36 @@ static void begin_part(struct buf *out)
 		buf_adds(out, "; ");
 }
 
+/* mbedtls_x509_dn_gets() writes nothing, not even the terminating NUL, for a name without parts. */
+static void add_name(const mbedtls_x509_name *name, struct buf *out)
+{
+	char text[DN_BYTES] = "";
+
+	if (mbedtls_x509_dn_gets(text, sizeof(text), name) < 0)
+		buf_adds(out, "?");
+	else
+		buf_adds(out, text[0] ? text : "an empty name");
+}
+
 static void begin_finding(const mbedtls_x509_crt *cert, int depth, struct buf *out)
 {
-	char subject[DN_BYTES];
-
 	begin_part(out);
-	if (mbedtls_x509_dn_gets(subject, sizeof(subject), &cert->subject) < 0)
-		snprintf(subject, sizeof(subject), "?");
-	buf_addf(out, "%s (%s) ",
-		depth == 0 ? "the peer's certificate" : "an authority above the peer's certificate", subject);
+	buf_adds(
+		out, depth == 0 ? "the peer's certificate (" : "an authority above the peer's certificate (");
+	add_name(&cert->subject, out);
+	buf_adds(out, ") ");
 }
 
 static void add_untrusted(const mbedtls_x509_crt *cert, int depth, struct buf *out)
 {
-	char issuer[DN_BYTES];
-
-	if (mbedtls_x509_dn_gets(issuer, sizeof(issuer), &cert->issuer) < 0)
-		snprintf(issuer, sizeof(issuer), "?");
 	begin_finding(cert, depth, out);
-	buf_addf(out, "is not signed by an authority that we trust, but by %s", issuer);
+	buf_adds(out, "is not signed by an authority that we trust, but by ");
+	add_name(&cert->issuer, out);
 }
 
 void tls_error_flags(uint32_t flags, struct buf *out)
 {
-	char text[TEXT_BYTES];
+	char text[TEXT_BYTES] = "";
 	char *line = text;
 
 	if (mbedtls_x509_crt_verify_info(text, sizeof(text), "", flags) < 0)

@@ -61,6 +61,35 @@ START_TEST(a_long_subject_is_left_out)
 }
 END_TEST
 
+/* Bytes that a text must not show if it is left unwritten on the stack. */
+static void __attribute__((noinline)) fill_stack(void)
+{
+	volatile char bytes[4096];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 'x';
+}
+
+START_TEST(an_empty_name_is_described_as_such)
+{
+	CLEANUP(mbedtls_x509_crt_free) mbedtls_x509_crt cert;
+	CLEANUP(buf_done) struct buf text = BUF_INIT(10000);
+
+	read_cert(&cert, "own/pmem-evil.pem");
+	mbedtls_x509_name subject = cert.subject;
+	mbedtls_x509_name issuer = cert.issuer;
+	cert.subject = (mbedtls_x509_name){.next = NULL};
+	cert.issuer = (mbedtls_x509_name){.next = NULL};
+	fill_stack();
+	tls_error_certificate(&cert, 0, MBEDTLS_X509_BADCERT_NOT_TRUSTED, NULL, &text);
+	cert.subject = subject;
+	cert.issuer = issuer;
+	ck_assert_str_eq(buf_str(&text),
+		"the peer's certificate (an empty name) is not signed by an authority that we trust, "
+		"but by an empty name");
+}
+END_TEST
+
 START_TEST(unknown_alerts_and_errors_keep_their_numbers)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(1000);
@@ -88,4 +117,5 @@ END_TEST
 
 CERTS_MAIN("tls_error", an_authority_is_distinguished_from_the_peer,
 	rare_findings_are_described_in_the_words_of_mbedtls, a_long_subject_is_left_out,
-	unknown_alerts_and_errors_keep_their_numbers, errors_of_our_own_are_told_as_such)
+	an_empty_name_is_described_as_such, unknown_alerts_and_errors_keep_their_numbers,
+	errors_of_our_own_are_told_as_such)
