@@ -135,7 +135,7 @@ static int start_server(struct program *p, const char *endpoint, struct tls_cont
 		.loop = p->loop,
 		.workers = p->workers,
 		.services = services,
-		.allow_remote = p->options->insecure,
+		.allow_plain_tcp = p->options->insecure,
 		.handshakes = p->handshakes,
 		.observer = p->metrics ? metrics_observer(p->metrics) : (struct grpc_observer){0},
 		.max_connections = tls ? MAX_NODES : 0};

@@ -330,7 +330,7 @@ static int start_server(struct program *n, const struct options *o, const char *
 		.loop = n->loop,
 		.workers = n->workers,
 		.services = services,
-		.allow_remote = o->insecure,
+		.allow_plain_tcp = o->insecure,
 		.handshakes = n->handshakes,
 		.observer = n->metrics ? metrics_observer(n->metrics) : (struct grpc_observer){0}};
 

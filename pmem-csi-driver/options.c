@@ -100,9 +100,10 @@ static int check_registry(const struct options *o, struct error **err)
 		return 0;
 	if (addr_parse_name(o->registry_endpoint, &registry, err) < 0)
 		return err_wrap(err, "-registryEndpoint");
-	if (str_empty(o->ca_file) && !o->insecure && !addr_is_loopback(&registry))
+	if (str_empty(o->ca_file) && !o->insecure)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-registryEndpoint \"%s\": TCP without TLS beyond this host needs -insecure",
+			"-registryEndpoint \"%s\": give -caFile, -certFile and -keyFile, or -insecure to allow "
+			"TCP without TLS",
 			o->registry_endpoint);
 	if (str_empty(o->controller_endpoint))
 		return err_set(err, ERR_INVALID_ARGUMENT,

@@ -50,7 +50,8 @@ static void add_general(struct table *t, struct options *o)
 			"path of the metrics; PATH/simple serves only the version"},
 		{"volumeHealth", OPT_BOOL, &o->volume_health, NULL,
 			"offer the calls of CSI 1.13 for the health of volumes; they are served in any case"},
-		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
+		{"insecure", OPT_BOOL, &o->insecure, NULL,
+			"allow TCP without TLS, which gives every user of the host the driver's rights"},
 		PROGRAM_FLAGS(&o->flags),
 	};
 

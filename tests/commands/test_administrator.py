@@ -206,11 +206,13 @@ class Usage(unittest.TestCase):
         self.refused("-insecureSchedulerListen", "scheduler-extender", "-insecureSchedulerListen=99999999")
         self.refused("-fakePath", "pmem-csi-driver", "volumes", "-deviceManager=fake")
 
-    def test_plain_tcp_beyond_this_host_names_the_flag(self):
-        answer = run("pmem-csi-driver", "-mode=node", "-nodeid=n", "-deviceManager=fake", "-statePath=/nonexistent/x",
-                     "-endpoint=tcp://0.0.0.0:0")
-        self.assertEqual(answer.returncode, 1)
-        self.assertIn("-insecure", answer.stderr)
+    def test_tcp_without_tls_is_refused_and_the_flags_are_named(self):
+        """On loopback, too: every user of the host could call a driver that runs as root."""
+        for host in "0.0.0.0", "127.0.0.1", "localhost", "[::1]":
+            answer = run("pmem-csi-driver", "-mode=node", "-nodeid=n", "-deviceManager=fake", "-statePath=/nonexistent/x",
+                         f"-endpoint=tcp://{host}:0")
+            self.assertEqual(answer.returncode, 1)
+            self.assertIn("give -caFile, -certFile and -keyFile, or -insecure to allow it", answer.stderr)
 
 
 class Output(unittest.TestCase):
@@ -485,7 +487,7 @@ class Node(test_commands.Node):
             port = s.getsockname()[1]
         controller = subprocess.Popen(
             [f"{BIN}/pmem-csi-driver", "-mode=controller", f"-endpoint=unix://{self.folder}/controller.sock",
-             f"-registryEndpoint=tcp://127.0.0.1:{port}"], stderr=subprocess.DEVNULL,
+             f"-registryEndpoint=tcp://127.0.0.1:{port}", "-insecure"], stderr=subprocess.DEVNULL,
             env={**os.environ, **test_commands.without_api_server(self.folder)})
         try:
             end = time.monotonic() + PATIENCE_S

@@ -371,7 +371,7 @@ class Asked(Node):
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
         controller = subprocess.Popen([DRIVER, "-mode=controller", f"-endpoint={self.endpoint}",
-                                       f"-registryEndpoint=tcp://127.0.0.1:{port}"], stderr=subprocess.DEVNULL,
+                                       f"-registryEndpoint=tcp://127.0.0.1:{port}", "-insecure"], stderr=subprocess.DEVNULL,
                                       env={**self.without, **without_api_server(self.folder)})
         self.addCleanup(controller.wait, PATIENCE_S)
         self.addCleanup(controller.terminate)

@@ -19,11 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	if (a.is_unix)
-		assert(!str_empty(a.path) && strlen(a.path) < sizeof((struct sockaddr_un){0}.sun_path) &&
-			addr_is_loopback(&a));
+		assert(!str_empty(a.path) && strlen(a.path) < sizeof((struct sockaddr_un){0}.sun_path));
 	else
 		assert(a.host && !a.path);
-	(void)addr_is_loopback(&a);
 	addr_done(&a);
 	return 0;
 }

@@ -57,12 +57,12 @@ void acceptor_free(struct acceptor *a)
 	free(TAKE_PTR(current));
 }
 
-int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
+int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_plain_tcp,
 	struct error **err)
 {
 	(void)a;
 	(void)tls;
-	(void)allow_remote;
+	(void)allow_plain_tcp;
 	return err_set(err, ERR_UNIMPLEMENTED, "%s: nothing listens", endpoint);
 }
 

@@ -125,6 +125,7 @@ static int run(int argc, char **argv, struct program *p, struct error **err)
 		.loop = p->loop,
 		.workers = workers,
 		.services = services,
+		.allow_plain_tcp = true,
 		.handshakes = handshakes,
 	});
 	if (serve(p, args.rest, tls, err) < 0)

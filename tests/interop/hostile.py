@@ -188,7 +188,7 @@ class Driver:
         self.folder = tempfile.TemporaryDirectory(prefix="pmem-hostile-")
         path = self.folder.name
         self.unix, self.tls = f"{path}/s", None
-        flags = self.make_certs(make_certs) if make_certs else []
+        flags = self.make_certs(make_certs) if make_certs else ["-insecure"]
         self.log_path = f"{path}/log"
         with open(self.log_path, "w") as log:
             self.process = subprocess.Popen(

@@ -226,8 +226,9 @@ class Usage(unittest.TestCase):
         self.assertIn("neither $KUBECONFIG nor the account of a pod leads to one; without Kubernetes, volumes are created on "
                       "each node", said)
 
-    def test_plain_tcp_beyond_loopback_is_refused(self):
-        self.assertIn("-insecure", self.starts_not("-registryEndpoint=tcp://:0"))
+    def test_tcp_without_tls_is_refused(self):
+        for host in "", "127.0.0.1":
+            self.assertIn("-insecure", self.starts_not(f"-registryEndpoint=tcp://{host}:0"))
 
 
 if __name__ == "__main__":

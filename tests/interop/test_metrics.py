@@ -253,7 +253,7 @@ def free_port():
 
 class ForControllers(Served):
     port_of_node = free_port()
-    flags = [f"-controllerEndpoint=tcp://127.0.0.1:{port_of_node}"]
+    flags = [f"-controllerEndpoint=tcp://127.0.0.1:{port_of_node}", "-insecure"]
 
     def test_calls_of_controllers_are_counted_too(self):
         channel = grpc.insecure_channel(f"127.0.0.1:{self.port_of_node}")

@@ -99,7 +99,7 @@ class Readiness(driver.DriverTest):
 
     def test_the_set_up_is_shown_on_the_unix_socket_only(self):
         """Paths of the host must not be visible elsewhere."""
-        self.start("-controllerEndpoint=tcp://127.0.0.1:0")
+        self.start("-controllerEndpoint=tcp://127.0.0.1:0", "-insecure")
         code, said = self.asked_for_its_set_up(f"unix://{self.folder}/s")
         self.assertEqual(code, grpc.StatusCode.OK)
         self.assertIn(f"{self.folder}/state".encode(), said)
@@ -122,7 +122,7 @@ class Readiness(driver.DriverTest):
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
         self.driver = subprocess.Popen([self.program, "-mode=node", "-nodeid=n", *self.devices(), f"-endpoint=tcp://127.0.0.1:{port}",
-                                        f"-statePath={self.folder}/state"], stderr=log)
+                                        f"-statePath={self.folder}/state", "-insecure"], stderr=log)
         self.addCleanup(self.driver.wait, driver.PATIENCE_S)
         self.addCleanup(self.driver.terminate)
         self.assertEqual(self.asked_for_its_set_up(f"127.0.0.1:{port}"), (grpc.StatusCode.UNIMPLEMENTED, b""))

@@ -234,6 +234,7 @@ class Registration(driver.DriverTest):
                 ("-controllerEndpoint",
                  ["-registryEndpoint=tcp://registry:1", "-controllerEndpoint=tcp://0.0.0.0:1", *tls]),
                 ("-insecure", ["-registryEndpoint=tcp://registry:1", "-controllerEndpoint=tcp://10.0.0.1:1"]),
+                ("-insecure", ["-registryEndpoint=tcp://127.0.0.1:1", "-controllerEndpoint=tcp://127.0.0.1:2"]),
                 ("-clientKeyFile", ["-clientCertFile=x", *tls])):
             done = subprocess.run([self.program, "-mode=node", "-nodeid=n", "-deviceManager=fake", *flags],
                                   stderr=subprocess.PIPE, text=True, timeout=driver.PATIENCE_S)

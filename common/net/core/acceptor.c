@@ -515,7 +515,7 @@ void acceptor_free(struct acceptor *a)
 	free(a);
 }
 
-int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
+int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_plain_tcp,
 	struct error **err)
 {
 	CLEANUP(listener_freep) struct listener *l = x_calloc(1, sizeof(*l));
@@ -524,9 +524,10 @@ int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context
 	l->acceptor = a;
 	if (addr_parse(endpoint, &l->addr, err) < 0)
 		return -1;
-	if (!tls && !addr_is_loopback(&l->addr) && !allow_remote)
+	if (!tls && !l->addr.is_unix && !allow_plain_tcp)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"endpoint \"%s\": TCP beyond this host needs TLS, or -insecure to allow it without",
+			"endpoint \"%s\": TCP without TLS serves every user of this host: give -caFile, "
+			"-certFile and -keyFile, or -insecure to allow it",
 			endpoint);
 	l->tls = tls ? tls_context_ref(tls) : NULL;
 	if (addr_listen(&l->addr, &l->fd, err) < 0)

@@ -74,11 +74,11 @@ void acceptor_free(struct acceptor *a);
 /**
  * acceptor_listen() - also accept connections on @endpoint (addr.h).
  * @tls:       referenced; NULL: plain
- * @allow_remote: plain TCP beyond loopback is allowed
+ * @allow_plain_tcp: TCP without TLS is allowed
  *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; plain TCP beyond loopback), or as addr_listen().
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; TCP without TLS), or as addr_listen().
  */
-int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
+int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_plain_tcp,
 	struct error **err) MUST_CHECK;
 
 /** acceptor_connections() - the number of open connections. */

@@ -168,19 +168,6 @@ char *addr_format(const struct addr *a)
 	return x_asprintf(strchr(a->host, ':') ? "tcp://[%s]:%u" : "tcp://%s:%u", a->host, a->port);
 }
 
-bool addr_is_loopback(const struct addr *a)
-{
-	union sock_addr sa;
-
-	if (a->is_unix)
-		return true;
-	if (sock_addr_tcp(a->host, a->port, &sa) == 0)
-		return false;
-	if (sa.any.sa_family == AF_INET)
-		return ntohl(sa.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-	return IN6_IS_ADDR_LOOPBACK(&sa.in6.sin6_addr);
-}
-
 static socklen_t sock_addr_of(const struct addr *a, union sock_addr *ret)
 {
 	if (!a->is_unix)

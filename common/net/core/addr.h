@@ -39,9 +39,6 @@ char *addr_format(const struct addr *a);
  * Return: as addr_parse(). */
 int addr_parse_name(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 
-/** addr_is_loopback() - a unix socket, 127.0.0.0/8, ::1 or localhost. */
-bool addr_is_loopback(const struct addr *a);
-
 /**
  * addr_listen() - listening socket.
  * @a:      where; a stale unix socket is replaced, a live one (a server accepts on it) is refused; its mode

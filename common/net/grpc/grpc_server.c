@@ -48,7 +48,7 @@ void grpc_server_free(struct grpc_server *s)
 int grpc_server_listen(
 	struct grpc_server *s, const char *endpoint, struct tls_context *tls, struct error **err)
 {
-	return acceptor_listen(s->acceptor, endpoint, tls, s->config.allow_remote, err);
+	return acceptor_listen(s->acceptor, endpoint, tls, s->config.allow_plain_tcp, err);
 }
 
 uint16_t grpc_server_port(const struct grpc_server *s)

@@ -34,7 +34,7 @@ struct grpc_server_config {
 	struct loop *loop;                   /* borrowed */
 	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
-	bool allow_remote;                   /* plain TCP beyond loopback is allowed (-insecure) */
+	bool allow_plain_tcp;                /* TCP without TLS is allowed (-insecure) */
 	struct handshakes *handshakes;       /* borrowed; NULL when no listener has TLS */
 	struct grpc_observer observer;       /* ended may be NULL */
 	unsigned max_connections;            /* 0: LIMIT_CONNECTIONS */
@@ -50,7 +50,7 @@ DEFINE_CLEANUP(struct grpc_server *, grpc_server_free);
  * grpc_server_listen() - serve on @endpoint (addr.h) too.
  * @tls: referenced; its ALPN is "h2"; NULL: plain
  *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; plain TCP beyond loopback without allow_remote), or
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; TCP without TLS and allow_plain_tcp), or
  * as addr_listen().
  */
 int grpc_server_listen(

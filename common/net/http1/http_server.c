@@ -316,7 +316,7 @@ int http_server_listen(struct http_server *s, const char *listen, struct tls_con
 {
 	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://%s", listen);
 
-	return acceptor_listen(s->acceptor, endpoint, tls, /* allow_remote= */ true, err);
+	return acceptor_listen(s->acceptor, endpoint, tls, /* allow_plain_tcp= */ true, err);
 }
 
 unsigned http_server_port(const struct http_server *s)

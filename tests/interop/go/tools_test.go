@@ -96,7 +96,7 @@ func carry(t *testing.T, near net.Conn, port string, config *tls.Config) {
 
 func TestH2spec(t *testing.T) {
 	plain := freePort(t)
-	startDriver(t, "-endpoint=tcp://127.0.0.1:"+plain, "-caFile=", "-certFile=", "-keyFile=")
+	startDriver(t, "-endpoint=tcp://127.0.0.1:"+plain, "-caFile=", "-certFile=", "-keyFile=", "-insecure")
 	id := certificate(t, serverName)
 	server := start(t, program(t, "tests/interop/echo_server"),
 		"-certFile="+id.cert, "-keyFile="+id.key, "tcp://127.0.0.1:0")

@@ -253,8 +253,11 @@ void registry_serve(struct registry_side *s, struct tls_context *tls, struct han
 	struct error *err = NULL;
 
 	s->services[0] = (struct grpc_service){.methods = s->is_old ? old_methods : methods, .self = s};
-	s->server = grpc_server_new(&(struct grpc_server_config){
-		.loop = rig.loop, .workers = rig.workers, .services = s->services, .handshakes = handshakes});
+	s->server = grpc_server_new(&(struct grpc_server_config){.loop = rig.loop,
+		.workers = rig.workers,
+		.services = s->services,
+		.allow_plain_tcp = true,
+		.handshakes = handshakes});
 	ASSERT_OK(grpc_server_listen(s->server, *s->endpoint ? s->endpoint : "tcp://127.0.0.1:0", tls, &err));
 	snprintf(s->endpoint, sizeof(s->endpoint), "tcp://127.0.0.1:%u", grpc_server_port(s->server));
 }

@@ -37,6 +37,7 @@ static void open_registry(struct rig *rig, const struct rig_tls *tls)
 	rig->server = grpc_server_new(&(struct grpc_server_config){.loop = rig->loop,
 		.workers = rig->workers,
 		.services = rig->services,
+		.allow_plain_tcp = true,
 		.handshakes = tls->handshakes});
 	ASSERT_OK(grpc_server_listen(rig->server, "tcp://127.0.0.1:0", tls->server, &err));
 	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(rig->server));

@@ -145,8 +145,11 @@ static void driver_open(struct driver *d, const char *leaf)
 	*d = (struct driver){.services[0] = {.methods = methods, .self = d}};
 	d->tls = certs_context(&(struct certs_choice){
 		.role = TLS_SERVER, .ca = "own", .leaf = leaf, .alpn = "h2", .peers = peers});
-	d->server = grpc_server_new(&(struct grpc_server_config){
-		.loop = loop, .workers = workers, .services = d->services, .handshakes = handshakes});
+	d->server = grpc_server_new(&(struct grpc_server_config){.loop = loop,
+		.workers = workers,
+		.services = d->services,
+		.allow_plain_tcp = true,
+		.handshakes = handshakes});
 	ASSERT_OK(grpc_server_listen(d->server, "tcp://127.0.0.1:0", d->tls, &err));
 	snprintf(d->endpoint, sizeof(d->endpoint), "tcp://127.0.0.1:%u", grpc_server_port(d->server));
 }

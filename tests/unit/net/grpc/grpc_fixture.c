@@ -4,6 +4,7 @@
 #include <csi.pb-c.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/core/addr.h"
 #include "net/grpc/grpc_message.h"
 
@@ -22,6 +23,7 @@ void fixture_serve(struct fixture *f)
 		.loop = f->loop,
 		.workers = f->workers,
 		.services = f->services,
+		.allow_plain_tcp = str_starts(f->endpoint, "tcp://"),
 		.observer = {on_call_ended, f},
 	};
 
@@ -30,18 +32,31 @@ void fixture_serve(struct fixture *f)
 	ASSERT_OK(grpc_server_listen(f->server, f->endpoint, NULL, &err));
 }
 
-void fixture_open(struct fixture *f, unsigned workers)
+/* @endpoint: owned from now on; NULL: a unix socket */
+static void open_at(struct fixture *f, unsigned workers, char *endpoint)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	*f = (struct fixture){.ended = BUF_INIT(SIZE_MAX)};
 	f->path = x_asprintf("%s/s", tmpdir);
-	f->endpoint = x_asprintf("unix://%s", f->path);
+	f->endpoint = endpoint ? endpoint : x_asprintf("unix://%s", f->path);
 	echo_init(&f->echo);
 	f->services[0] = (struct grpc_service){.methods = echo_methods, .self = &f->echo};
 	ASSERT_OK(loop_new(&f->loop, &err));
 	f->workers = workers_new(workers);
 	fixture_serve(f);
+}
+
+void fixture_open(struct fixture *f, unsigned workers)
+{
+	open_at(f, workers, NULL);
+}
+
+void fixture_open_tcp(struct fixture *f, unsigned workers)
+{
+	open_at(f, workers, x_strdup("tcp://127.0.0.1:0"));
+	free(f->endpoint);
+	f->endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(f->server));
 }
 
 static void on_drained(void *user)

@@ -31,6 +31,9 @@ struct fixture {
 /** fixture_open() - start; @workers: number of threads. */
 void fixture_open(struct fixture *f, unsigned workers);
 
+/** fixture_open_tcp() - fixture_open() with a TCP port as the endpoint. */
+void fixture_open_tcp(struct fixture *f, unsigned workers);
+
 /** fixture_close() - drain the server unless that was done, free all. */
 void fixture_close(struct fixture *f);
 

@@ -33,16 +33,6 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 	return rv;
 }
 
-static void open_tcp(void)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-
-	fixture_open(&f, 1);
-	ASSERT_OK(grpc_server_listen(f.server, "tcp://127.0.0.1:0", NULL, &err));
-	free(f.endpoint);
-	f.endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(f.server));
-}
-
 static int dial(void)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -126,7 +116,7 @@ START_TEST(a_peer_may_send_after_its_goaway)
 {
 	int fd;
 
-	open_tcp();
+	fixture_open_tcp(&f, 1);
 	fd = part();
 	send_ping(fd);
 	send_ping(fd);
@@ -141,7 +131,7 @@ START_TEST(who_never_hangs_up_after_its_goaway_is_hung_up_on)
 	struct population one = {1};
 	int fd;
 
-	open_tcp();
+	fixture_open_tcp(&f, 1);
 	fd = part();
 	ck_assert(is_population(&one));
 	atomic_store(&later_s, LIMIT_LINGER_MS / 1000 + 1);
@@ -155,7 +145,7 @@ START_TEST(a_drain_does_not_wait_for_who_has_said_goaway)
 {
 	int fd;
 
-	open_tcp();
+	fixture_open_tcp(&f, 1);
 	fd = part();
 	fixture_drain(&f);
 	fixture_free_server(&f);

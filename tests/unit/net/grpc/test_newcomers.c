@@ -89,8 +89,11 @@ static void open_all(void)
 	ASSERT_OK(loop_new(&loop, &err));
 	workers = workers_new(1);
 	handshakes = handshakes_new(loop);
-	server = grpc_server_new(&(struct grpc_server_config){
-		.loop = loop, .workers = workers, .handshakes = handshakes, .services = none});
+	server = grpc_server_new(&(struct grpc_server_config){.loop = loop,
+		.workers = workers,
+		.handshakes = handshakes,
+		.services = none,
+		.allow_plain_tcp = true});
 	ASSERT_OK(grpc_server_listen(server, "tcp://127.0.0.1:0", tls, &err));
 	tls_port = grpc_server_port(server);
 	ASSERT_OK(grpc_server_listen(server, "tcp://127.0.0.1:0", NULL, &err));
