@@ -62,7 +62,7 @@ static int parse(
 {
 	const struct opt opts[] = {
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
-			"endpoint of the driver (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
+			"endpoint of the driver (default: $CSI_ENDPOINT, or unix:///run/pmem-csi/csi.sock)"},
 		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION",
 			"how long the call may take; 0: no limit"},
 		{"o", OPT_STR, &o->output, "FORMAT", "text or json"},
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 	CLEANUP(args_done) struct args args = {0};
 	const char *endpoint = getenv("CSI_ENDPOINT");
 	struct options o = {
-		.endpoint = str_empty(endpoint) ? "unix:///tmp/pmem-csi.sock" : endpoint, .output = "text"};
+		.endpoint = str_empty(endpoint) ? "unix:///run/pmem-csi/csi.sock" : endpoint, .output = "text"};
 	const struct command *cmd = NULL;
 	struct client c = {
 		.timeout_ms = 120000, .fs_type = "", .access_mode = "SINGLE_NODE_WRITER", .token = ""};

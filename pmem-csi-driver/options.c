@@ -15,7 +15,7 @@
 #include "pmem/cxl/cxl_regions.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
-#define DEFAULT_ENDPOINT    "unix:///tmp/pmem-csi.sock"
+#define DEFAULT_ENDPOINT    "unix:///run/pmem-csi/csi.sock"
 
 struct options options_default(void)
 {

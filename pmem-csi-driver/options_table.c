@@ -29,7 +29,7 @@ static void add_general(struct table *t, struct options *o)
 			": only wait for a signal (required)"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
-			"CSI socket, unix:///path (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
+			"CSI socket, unix:///path (default: $CSI_ENDPOINT, or unix:///run/pmem-csi/csi.sock)"},
 		{"caFile", OPT_STR, &o->ca_file, "FILE",
 			"file with CA certificates: enables TLS on TCP endpoints, with -certFile and -keyFile; "
 			"the certificates of peers must be signed by one of these CAs"},

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -176,13 +177,26 @@ class Usage(unittest.TestCase):
         for endpoint in ("", "junk", "http://x", "unix://" + "n" * 200, "unix:///" + "n" * 108, "tcp://:x"):
             self.refused("-endpoint", "csi-client", "-endpoint", endpoint, "info")
         environment = {k: v for k, v in os.environ.items() if k != "CSI_ENDPOINT"}
-        for value, endpoint in (({}, "/tmp/pmem-csi.sock"), ({"CSI_ENDPOINT": ""}, "/tmp/pmem-csi.sock"),
+        for value, endpoint in (({}, "/run/pmem-csi/csi.sock"), ({"CSI_ENDPOINT": ""}, "/run/pmem-csi/csi.sock"),
                                 ({"CSI_ENDPOINT": "unix:///nonexistent/s"}, "/nonexistent/s")):
             answer = run("csi-client", "-timeout=1s", "info", env={**environment, **value})
             self.assertEqual(answer.returncode, 1)
             self.assertIn(endpoint, answer.stderr)
         answer = run("csi-client", "info", env={**environment, "CSI_ENDPOINT": "junk"})
         self.assertEqual(answer.returncode, 2)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_a_server_of_another_user_is_not_asked(self):
+        """It could answer that a volume is deleted."""
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+            server.bind(f"{folder}/s")
+            os.seteuid(65534)
+            server.listen()  # the kernel notes who does this
+            os.seteuid(0)
+            for words in ("csi-client", "delete", "v"), ("pmem-csi-driver", "volumes"):
+                answer = run(*words, env={**os.environ, "CSI_ENDPOINT": f"unix://{folder}/s"})
+                self.assertNotEqual(answer.returncode, 0)
+                self.assertIn("runs as uid 65534, which is neither root nor the user of this program", answer.stderr)
 
     def test_values(self):
         node = ("pmem-csi-driver", "-mode=node", "-deviceManager=fake")

@@ -318,6 +318,30 @@ bool addr_has_unread(int fd)
 	return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
 }
 
+bool addr_is_own_user(int fd, struct ucred *ret)
+{
+	socklen_t len = sizeof(*ret);
+
+	*ret = (struct ucred){0};
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &len) < 0)
+		return false;
+	return ret->uid == 0 || ret->uid == geteuid();
+}
+
+/* The credentials are those with which the server called listen() (unix(7)), so that a file which any user
+ * can put at the path leads to no other program. */
+static int check_server(const struct addr *a, int fd, struct error **err)
+{
+	struct ucred server;
+
+	if (addr_is_own_user(fd, &server))
+		return 0;
+	return err_set(err, ERR_PERMISSION,
+		"the server at \"%s\" runs as uid %u, which is neither root nor the user of this program: it "
+		"is not asked",
+		a->path, (unsigned)server.uid);
+}
+
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -335,6 +359,8 @@ int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 		return err_set_errno(
 			err, ERR_UNAVAILABLE, errno, "connect to \"%s\" port %u", a->host, a->port);
 	}
+	if (a->is_unix && check_server(a, fd, err) < 0)
+		return -1;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -365,16 +391,6 @@ void addr_peer(int fd, struct buf *out)
 		inet_ntop(AF_INET6, &sa.in6.sin6_addr, host, sizeof(host));
 		buf_addf(out, "[%s]:%u", host, ntohs(sa.in6.sin6_port));
 	}
-}
-
-bool addr_is_own_user(int fd, struct ucred *ret)
-{
-	socklen_t len = sizeof(*ret);
-
-	*ret = (struct ucred){0};
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &len) < 0)
-		return false;
-	return ret->uid == 0 || ret->uid == geteuid();
 }
 
 bool addr_has_hung_up(int fd)

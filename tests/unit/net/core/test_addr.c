@@ -529,6 +529,30 @@ START_TEST(peers_are_told_by_address_or_process)
 }
 END_TEST
 
+START_TEST(a_server_of_another_user_is_refused)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int server = -1;
+	CLEANUP(fd_closep) int client = -1;
+	struct addr a = in_folder("s");
+
+	if (geteuid() != 0) {
+		fprintf(stderr, "SKIP: only root can become another user\n");
+		addr_done(&a);
+		return;
+	}
+	ASSERT_OK(addr_listen(&a, &server, &err));
+	/* The socket remembers the user that called listen() last. */
+	ck_assert_int_eq(seteuid(65534), 0);
+	ck_assert_int_eq(listen(server, 1), 0);
+	ck_assert_int_eq(seteuid(0), 0);
+	ASSERT_FAILS(addr_connect(&a, &client, &err), ERR_PERMISSION, "uid 65534");
+	ck_assert_int_eq(listen(server, 1), 0);
+	ASSERT_OK(addr_connect(&a, &client, &err));
+	addr_done(&a);
+}
+END_TEST
+
 START_TEST(what_is_not_connected_has_no_peer)
 {
 	CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -550,4 +574,5 @@ TMPDIR_MAIN("addr", unix_endpoints_are_parsed, tcp_endpoints_are_numeric_any_or_
 	connecting_to_nothing_is_unavailable, tcp_listens_on_loopback_and_on_any_address,
 	a_tcp_port_in_use_is_unavailable, a_tcp_peer_that_vanishes_is_found_out,
 	what_a_tcp_peer_has_not_acknowledged_is_unsent, what_a_unix_socket_has_taken_is_with_the_peer,
-	peers_are_told_by_address_or_process, what_is_not_connected_has_no_peer)
+	peers_are_told_by_address_or_process, what_is_not_connected_has_no_peer,
+	a_server_of_another_user_is_refused)
