@@ -133,6 +133,9 @@ static int check_volume(const struct volume_info *info, const struct capability_
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"the volume was not created as a block volume, so it may still contain data of an "
 			"earlier volume");
+	if (set->fs_type && info->is_block_only)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"the volume was created for block access only, so that no file system in it is mounted");
 	return 0;
 }
 

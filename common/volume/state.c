@@ -441,6 +441,11 @@ bool volume_record_may_be_block(const struct volume_record *r)
 	return r->block_clean || volume_record_is_taken_over(r);
 }
 
+bool volume_record_is_block_only(const struct volume_record *r)
+{
+	return r->block_clean && !r->fs_type;
+}
+
 bool state_refuses(const struct error *err)
 {
 	return err->os_errno == ENOSPC || err->os_errno == EDQUOT || err->os_errno == EROFS ||

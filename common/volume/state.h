@@ -101,6 +101,10 @@ bool volume_record_is_taken_over(const struct volume_record *r);
  */
 bool volume_record_may_be_block(const struct volume_record *r);
 
+/** volume_record_is_block_only() - whether @r was created for block access only. No file system in it is
+ * mounted: pods and guests may have written any content, such as an ext4 that asks the kernel to panic. */
+bool volume_record_is_block_only(const struct volume_record *r);
+
 struct state_store;
 
 /**

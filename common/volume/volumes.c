@@ -195,6 +195,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 		strmap_set(&info->context, PARAMS_DIRECT, "true");
 	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
 	info->may_be_block = volume_record_may_be_block(r);
+	info->is_block_only = volume_record_is_block_only(r);
 	info->is_taken_over = volume_record_is_taken_over(r);
 	info->fs_type = x_strdup(r->fs_type);
 	info->source = x_strdup(r->source);

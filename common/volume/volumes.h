@@ -132,6 +132,7 @@ struct volume_info {
 	bool missing;
 	bool is_cache;
 	bool may_be_block;  /* may be used as a block volume: no data of former owners can be read */
+	bool is_block_only; /* created for block access only: no file system in it is mounted */
 	bool is_taken_over; /* created by the Go driver, which accepted every access mode */
 	char *fs_type;      /* requested at creation; NULL: none, or not known */
 	char *source;       /* ID of the volume or snapshot of which it is a copy; NULL: none */

@@ -402,7 +402,8 @@ int volumes_expand(
 	x.r = r;
 	if (expand_locked(&x, err) < 0)
 		return -1;
-	*ret = (struct expand_result){.size_bytes = r->size_bytes, .is_block = r->block_clean && !r->fs_type};
+	*ret = (struct expand_result){
+		.size_bytes = r->size_bytes, .is_block = volume_record_is_block_only(r)};
 	return 0;
 }
 

@@ -545,6 +545,17 @@ static int explain_twin(const struct attachment *a, struct error **err)
 	return err_set(err, ERR_PRECONDITION, "%s (%s)", twin, refusal->msg);
 }
 
+/* Otherwise the content decides, and an ext4 whose superblock says so stops the node at the first error
+ * (ext4(5), errors). */
+static bool lacks_errors_flag(const struct attachment *a)
+{
+	for (size_t i = 0; a->flags && a->flags[i]; i++) {
+		if (str_starts(a->flags[i], "errors="))
+			return false;
+	}
+	return str_eq(a->fs_type, "ext4");
+}
+
 static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct error **err)
 {
 	CLEANUP(strv_freep) char **options = NULL;
@@ -553,6 +564,8 @@ static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct err
 	mount_attributes_to_flags(&a->attributes, /* all= */ false, &options);
 	for (size_t i = 0; a->flags && a->flags[i]; i++)
 		strv_add(&options, a->flags[i]);
+	if (lacks_errors_flag(a))
+		strv_add(&options, "errors=remount-ro");
 	if (mount_device(a->device->path, target_fd, a->fs_type, (const char *const *)options, err) == 0)
 		return 0;
 	CLEANUP(free_charp) char *said = kmsg_since(kmsg_fd, a->info.dev);
@@ -713,6 +726,10 @@ static void log_change(const struct attachment *a)
 
 static int attach_fs(struct attachment *a, struct error **err)
 {
+	if (volume_record_is_block_only(a->r))
+		return err_set(err, ERR_PRECONDITION,
+			"it was created for block access only, so that no file system in it is mounted: pods and "
+			"guests may have written any content");
 	if (require_folder(a, err) < 0)
 		return -1;
 	if (device_view_confirm_path(a->v->device_view, a->r, a->device, err) < 0)

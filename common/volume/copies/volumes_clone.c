@@ -120,7 +120,7 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s has a file system, so its clone cannot be a block volume",
 			volume_noun(r->snapshot), r->id);
-	if (!q->block && !r->fs_type && r->block_clean)
+	if (!q->block && volume_record_is_block_only(r))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s is for block access, so its clone cannot have a file system",
 			volume_noun(r->snapshot), r->id);

@@ -141,6 +141,13 @@ START_TEST(a_block_volume_is_confirmed_as_such_and_others_are_not)
 	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &v, &reply, &err));
 	answer = reply;
 	ck_assert_ptr_nonnull(answer->confirmed);
+	Csi__V1__VolumeCapability *fs[] = {harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER))};
+	v.volume_capabilities = fs;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &v, &reply, &err));
+	answer = reply;
+	ck_assert_ptr_null(answer->confirmed);
+	ck_assert_ptr_nonnull(strstr(answer->message, "block access only"));
+	v.volume_capabilities = q->volume_capabilities;
 	Csi__V1__Volume *mount;
 	ASSERT_OK(harness_create(&h, "mount", 0, &mount, &err));
 	v.volume_id = mount->volume_id;

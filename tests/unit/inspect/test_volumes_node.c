@@ -189,11 +189,28 @@ START_TEST(published_device_is_neither_deleted_nor_mounted)
 }
 END_TEST
 
+/* The record becomes that of a volume which was created for block access and with a file system. */
+static void record_as_both(bool formatting)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", r->id);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
+	struct error *err = NULL;
+
+	r->fs_type = x_strdup("ext4");
+	r->formatting = formatting;
+	ASSERT_OK(state_format(r, &text, &err));
+	fixture_stop();
+	fixture_write(file, buf_str(&text));
+	fixture_restart();
+}
+
 /* What a pod wrote without a file system is data, too. */
 START_TEST(device_that_was_used_is_not_formatted)
 {
 	struct error *err = NULL;
 
+	record_as_both(/* formatting= */ false);
 	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(unstage(&err));
 	ASSERT_FAILS(stage(false, &err), ERR_PRECONDITION, "not formatted");
@@ -209,16 +226,9 @@ END_TEST
 
 START_TEST(failed_mkfs_before_is_no_licence_to_format)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	CLEANUP(free_charp) char *file = x_asprintf("%s.json", r->id);
-	CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
 	struct error *err = NULL;
 
-	r->formatting = true;
-	ASSERT_OK(state_format(r, &text, &err));
-	fixture_stop();
-	fixture_write(file, buf_str(&text));
-	fixture_restart();
+	record_as_both(/* formatting= */ true);
 	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
 	ASSERT_OK(unpublish(mt.target, &err));

@@ -21,6 +21,11 @@ static void set_up(void)
 	mounts_set_up(XFS_SIZE);
 }
 
+static void set_up_block(void)
+{
+	mounts_set_up_block(SIZE);
+}
+
 static int stage(const char *fs_type, struct error **err)
 {
 	const struct use_request q = mounts_stage_request(fs_type);
@@ -147,6 +152,50 @@ START_TEST(volume_staged_with_a_flag_is_staged_with_it_again)
 		n++;
 	}
 	ck_assert_uint_ge(n, 24);
+}
+END_TEST
+
+/* As pods and guests can do with the device. */
+static void make_panicking_ext4(void)
+{
+	const char *const mkfs[] = {"mkfs.ext4", "-q", "-F", "-e", "panic", mt.device->path, NULL};
+	struct error *err = NULL;
+
+	ASSERT_OK(spawn_check(mkfs, NULL, MKFS_TIME_MS, &err));
+}
+
+START_TEST(an_ext4_does_not_decide_about_the_node_when_it_has_an_error)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert(mount_entry_has(mounts_top(mt.staging), "errors=remount-ro"));
+	ASSERT_OK(unstage(&err));
+	make_panicking_ext4();
+	ASSERT_OK(stage("ext4", &err));
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert(mount_entry_has(mounts_top(mt.staging), "errors=remount-ro"));
+	ASSERT_OK(unstage(&err));
+	ASSERT_OK(stage_with("ext4", (char[]){"errors=continue"}, &err));
+	ck_assert(!mount_entry_has(mounts_top(mt.staging), "errors=remount-ro"));
+}
+END_TEST
+
+START_TEST(volume_for_block_access_is_not_mounted)
+{
+	const struct use_request publication = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	struct use_request q = mounts_stage_request("");
+	struct error *err = NULL;
+
+	for (int i = 0; i < 2; i++) {
+		ASSERT_FAILS(stage(i ? "" : "ext4", &err), ERR_PRECONDITION,
+			"created for block access only, so that no file system in it is mounted");
+		assert_unmounted();
+		ASSERT_FAILS(volumes_publish(fx.v, &publication, &err), ERR_PRECONDITION, "is not staged at");
+		make_panicking_ext4();
+	}
+	q.block = true;
+	ASSERT_OK(volumes_stage(fx.v, &q, &err));
 }
 END_TEST
 
@@ -810,5 +859,8 @@ int main(void)
 	tcase_add_test(tcase, root_that_is_hidden_since_the_start_is_noticed);
 	tcase_add_test(tcase, folder_that_is_not_the_file_system_is_not_published);
 	tcase_add_loop_test(tcase, volume_of_the_go_driver_is_staged_as_it_was, 0, n_types);
+	tcase_add_test(tcase, an_ext4_does_not_decide_about_the_node_when_it_has_an_error);
+	tcase = fixture_more_cases("block", set_up_block);
+	tcase_add_test(tcase, volume_for_block_access_is_not_mounted);
 	return fixture_finish();
 }
