@@ -289,6 +289,24 @@ int fs_read_super(const char *fstype, const char *device, struct fs_super *ret, 
 	return 0;
 }
 
+/* e2fsck has about ten maps of all blocks and inodes (e2fsck(8), scratch_files): with blocks of 1 KiB, 1/800
+ * of the device. */
+#define TOOL_MIN_BYTES  (1024 * MIB)
+#define TOOL_PER_DEVICE 256
+
+int fs_run_tool(const char *const argv[], const char *device, struct buf *output, int timeout_ms,
+	int *ret_status, struct error **err)
+{
+	/* Of a device without a file system, e2fsck writes to the cache of libblkid that there is none. */
+	static const char *const env[] = {"BLKID_FILE=/dev/null", NULL};
+	struct blockdev_info info;
+
+	if (blockdev_stat(device, &info, err) < 0)
+		return -1;
+	return spawn_confined(argv, env, TOOL_MIN_BYTES + info.size_bytes / TOOL_PER_DEVICE, output,
+		timeout_ms, ret_status, err);
+}
+
 /* e2fsck(8), "EXIT CODE": bits, of which 1 and 2 say that errors were corrected */
 #define FSCK_CORRECTED   3
 #define FSCK_UNCORRECTED 4
@@ -321,7 +339,7 @@ int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_
 	*ret_verdict = NULL;
 	if (!str_eq(fstype, "ext4"))
 		return 0;
-	if (STEP("fsck-ext4", spawn_run(argv, NULL, &out, &out, timeout_ms, &status, err)) < 0) {
+	if (STEP("fsck-ext4", fs_run_tool(argv, device, &out, timeout_ms, &status, err)) < 0) {
 		if ((*err)->code != ERR_PRECONDITION)
 			return -1;
 		*ret_verdict = x_strdup((*err)->msg);

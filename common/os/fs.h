@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 /**
@@ -76,6 +77,17 @@ int fs_read_super(
  */
 int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_verdict,
 	struct error **err) MUST_CHECK;
+
+/**
+ * fs_run_tool() - run a program on a file system that pods and guests wrote to, with spawn_confined().
+ * @argv:    as spawn_run()
+ * @device:  which it reads; the limit of memory follows from its size
+ * @output:  stdout and stderr are appended
+ *
+ * Return: as spawn_run().
+ */
+int fs_run_tool(const char *const argv[], const char *device, struct buf *output, int timeout_ms,
+	int *ret_status, struct error **err) MUST_CHECK;
 
 /**
  * fs_make() - make a file system, laid out for 2 MiB pages where the device has room (ext4 stride/stripe, xfs

@@ -151,8 +151,19 @@ static void keep_pages_small(void)
 		log_debug("huge pages cannot be declined", F_U64("errno", (uint64_t)errno));
 }
 
+/* Keys and tokens are in memory: no core file has them, and only root with CAP_SYS_PTRACE can read it, also
+ * where other programs run as the same user. */
+static void keep_memory_private(void)
+{
+	const struct rlimit none = {0};
+
+	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		log_warn("core files with keys are possible", F_U64("errno", (uint64_t)errno));
+}
+
 void process_set_up(unsigned descriptors)
 {
+	keep_memory_private();
 	raise_descriptor_limit(descriptors);
 	keep_pages_small();
 }

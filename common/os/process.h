@@ -46,8 +46,9 @@ const char *process_stop_signal(void);
  * started (nohup). */
 bool process_heeds_sighup(void);
 
-/** process_set_up() - raise the limit of open files for a server that needs at most @descriptors. If that is
- * not possible, a warning is logged. */
+/** process_set_up() - set the limits of a server that holds keys: no core files, no debugger of its own user
+ * (PR_SET_DUMPABLE in prctl(2), which makes root the owner of most files in /proc/PID), and open files for a
+ * server that needs at most @descriptors. If that is not possible, a warning is logged. */
 void process_set_up(unsigned descriptors);
 
 /** process_limit_closing() - limit the time in which everything is freed to @seconds: after that the process

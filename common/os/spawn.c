@@ -5,11 +5,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/clock.h"
@@ -140,8 +143,48 @@ static void add_all(char ***v, const char *const *from)
 		strv_add(v, *from);
 }
 
-static int start(const char *const argv[], const char *const env[], struct stdio *io, pid_t *ret_pid,
-	struct error **err)
+/* What posix_spawn() needs. */
+struct launch {
+	const char *program;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attr;
+	char **args;
+	char **vars;
+	pid_t pid;
+};
+
+static int launch(struct launch *l)
+{
+	return posix_spawn(&l->pid, l->program, l->actions, l->attr, l->args, l->vars);
+}
+
+/* Root gets by execve(2) what the bounding set of the calling thread has (capabilities(7)). Without the right
+ * to change that, there are no capabilities to lose, or a container has taken them already. */
+static void *launch_without_rights(void *user)
+{
+	intptr_t rc;
+
+	for (unsigned long i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		(void)!prctl(PR_CAPBSET_DROP, i, 0, 0, 0);
+	rc = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? errno : launch(user);
+	return (void *)rc;
+}
+
+/* On a thread of its own, since a thread that has lost its rights does not get them back. */
+static int launch_confined(struct launch *l)
+{
+	pthread_t thread;
+	void *why = NULL;
+	int rc = pthread_create(&thread, NULL, launch_without_rights, l);
+
+	if (rc != 0)
+		return rc;
+	pthread_join(thread, &why);
+	return (int)(intptr_t)why;
+}
+
+static int start(const char *const argv[], const char *const env[], bool confined, struct stdio *io,
+	pid_t *ret_pid, struct error **err)
 {
 	CLEANUP(free_charp) char *program = NULL;
 	CLEANUP(strv_freep) char **args = NULL;
@@ -161,11 +204,14 @@ static int start(const char *const argv[], const char *const env[], struct stdio
 	int rc = fill_actions(&actions, io);
 	if (rc == 0)
 		rc = fill_attributes(&attr);
+	struct launch l = {
+		.program = program, .actions = &actions, .attr = &attr, .args = args, .vars = vars};
 	if (rc == 0)
-		rc = STEP("child-start", posix_spawn(ret_pid, program, &actions, &attr, args, vars));
+		rc = STEP("child-start", confined ? launch_confined(&l) : launch(&l));
 	if (rc != 0)
 		return err_set_errno(
 			err, rc == ENOENT ? ERR_PRECONDITION : ERR_INTERNAL, rc, "start %s", program);
+	*ret_pid = l.pid;
 	close_fds(io->child);
 	return 0;
 }
@@ -308,8 +354,25 @@ static int run_to_end(struct run *r, const char *name, int timeout_ms, int *ret_
 	return 0;
 }
 
-int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
-	int timeout_ms, int *ret_status, struct error **err)
+/* A child that has ended already needs no limits. */
+static void limit(pid_t pid, uint64_t memory_bytes, int timeout_ms)
+{
+	const uint64_t seconds = (uint64_t)timeout_ms / 1000 + 1;
+	const struct {
+		int resource;
+		uint64_t most;
+	} limits[] = {{RLIMIT_AS, memory_bytes}, {RLIMIT_CPU, seconds}, {RLIMIT_FSIZE, 0}, {RLIMIT_CORE, 0}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		const struct rlimit both = {.rlim_cur = limits[i].most, .rlim_max = limits[i].most};
+
+		(void)!prlimit(pid, limits[i].resource, &both, NULL);
+	}
+}
+
+/* @memory_bytes: limit of a program that is confined; 0: it is not */
+static int run_limited(const char *const argv[], const char *const env[], uint64_t memory_bytes,
+	struct buf *out, struct buf *diag, int timeout_ms, int *ret_status, struct error **err)
 {
 	CLEANUP(stdio_done) struct stdio io = STDIO_INIT;
 	struct run r = {.pid = -1, .pidfd = -1, .io = &io, .out = out, .diag = diag};
@@ -319,8 +382,10 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
 		return err_wrap(err, "run %s", argv[0]);
 	if (diag && add_pipe(&io, STDERR, err) < 0)
 		return err_wrap(err, "run %s", argv[0]);
-	if (start(argv, env, &io, &r.pid, err) < 0)
+	if (start(argv, env, memory_bytes > 0, &io, &r.pid, err) < 0)
 		return -1;
+	if (memory_bytes > 0)
+		limit(r.pid, memory_bytes, timeout_ms);
 
 	CLEANUP(fd_closep) int pidfd = pidfd_open(r.pid, 0);
 	if (pidfd < 0) {
@@ -335,6 +400,18 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
 		return err_set(err, ERR_INTERNAL, "%s was killed by signal %d", argv[0], WTERMSIG(state));
 	*ret_status = WEXITSTATUS(state);
 	return 0;
+}
+
+int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
+	int timeout_ms, int *ret_status, struct error **err)
+{
+	return run_limited(argv, env, 0, out, diag, timeout_ms, ret_status, err);
+}
+
+int spawn_confined(const char *const argv[], const char *const env[], uint64_t memory_bytes,
+	struct buf *output, int timeout_ms, int *ret_status, struct error **err)
+{
+	return run_limited(argv, env, memory_bytes, output, output, timeout_ms, ret_status, err);
 }
 
 /* mkfs.xfs says what is wrong, and then in some thirty lines how it is called. */
@@ -404,7 +481,7 @@ int child_start(const char *const argv[], const char *const env[], struct child 
 	for (int i = 0; i < N_FDS; i++)
 		if (add_pipe(&io, i, err) < 0)
 			return err_wrap(err, "run %s", argv[0]);
-	if (start(argv, env, &io, &pid, err) < 0)
+	if (start(argv, env, /* confined= */ false, &io, &pid, err) < 0)
 		return -1;
 	*ret = (struct child){
 		.pid = pid,

@@ -4,11 +4,12 @@
  *
  * Children get a reset signal mask and SIGPIPE, no descriptors but 0-2 (plus those asked for), a minimal
  * environment (PATH, LC_ALL=C and the given additions) and die with us (prctl is not available to
- * posix_spawn; callers that keep a child close its stdin). Threads: safe. spawn_run() blocks until the child
- * ends or the time is over.
+ * posix_spawn; callers that keep a child close its stdin). Threads: safe. spawn_run() and spawn_confined()
+ * block until the child ends or the time is over.
  */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -29,6 +30,22 @@
  */
 int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
 	int timeout_ms, int *ret_status, struct error **err) MUST_CHECK;
+
+/**
+ * spawn_confined() - spawn_run() for a program that reads what pods and guests wrote, with fewer rights.
+ * @argv, @env:   as spawn_run()
+ * @memory_bytes: of address space
+ * @output:       stdout and stderr are appended
+ * @timeout_ms:   as spawn_run(); the program may also compute for no longer than that, rounded up to seconds,
+ * so that it ends although we were killed
+ * @ret_status:   as spawn_run()
+ *
+ * The program has no capabilities, cannot get any by execve(2) (no_new_privs), writes no regular files and
+ * leaves no core file. There is no filter of system calls. The limits are set when it has just been started.
+ * Return: as spawn_run().
+ */
+int spawn_confined(const char *const argv[], const char *const env[], uint64_t memory_bytes,
+	struct buf *output, int timeout_ms, int *ret_status, struct error **err) MUST_CHECK;
 
 /**
  * spawn_check() - spawn_run() that must exit 0.

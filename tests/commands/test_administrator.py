@@ -275,6 +275,11 @@ class Node(test_commands.Node):
         self.json(0, "volumes")
         self.assertEqual(sorted(os.listdir(self.fake)), before)
 
+    def test_a_driver_leaves_no_core_file(self):
+        """Its keys and tokens would be in it."""
+        self.start()
+        self.assertEqual(resource.prlimit(self.driver.pid, resource.RLIMIT_CORE), (0, 0))
+
     def test_a_driver_takes_the_region_size_that_its_folder_has(self):
         self.where = [w for w in self.where if not w.startswith("-fakeRegionSize")]
         self.start()

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/copy/fs_uuid.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 
 #include "base/clock.h"
@@ -10,7 +12,6 @@
 #include "os/blockdev.h"
 #include "os/copy/fs_detached.h"
 #include "os/fs.h"
-#include "os/spawn.h"
 
 /* e2fsck(8), "EXIT CODE" */
 #define FSCK_CORRECTED   1
@@ -26,12 +27,12 @@ static int refuse_malformed(const char *uuid, struct error **err)
 }
 
 /* @ret_output: one line, caller frees */
-static int run(const char *const argv[], uint64_t deadline_ns, int *ret_status, char **ret_output,
-	struct error **err)
+static int run(const char *const argv[], const char *device, uint64_t deadline_ns, int *ret_status,
+	char **ret_output, struct error **err)
 {
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX);
 
-	if (spawn_run(argv, NULL, &out, &out, clock_left_ms(deadline_ns, INT32_MAX), ret_status, err) < 0)
+	if (fs_run_tool(argv, device, &out, clock_left_ms(deadline_ns, INT32_MAX), ret_status, err) < 0)
 		return err_wrap(err, "change the UUID of a copy");
 	*ret_output = x_strdup(buf_str(&out));
 	str_clean(*ret_output);
@@ -53,7 +54,7 @@ static int check_ext4(const char *device, uint64_t deadline_ns, struct error **e
 	CLEANUP(free_charp) char *output = NULL;
 	int status = 0;
 
-	if (STEP("fsck-copy", run(argv, deadline_ns, &status, &output, err)) < 0)
+	if (STEP("fsck-copy", run(argv, device, deadline_ns, &status, &output, err)) < 0)
 		return -1;
 	if (status & FSCK_UNCORRECTED)
 		return err_set(err, ERR_PRECONDITION,
@@ -76,7 +77,7 @@ static int change_ext4_only(const char *device, const char *uuid, uint64_t deadl
 		return -1;
 	if (!super.checksummed_and_clean)
 		return 0;
-	if (STEP("uuid-ext4-only", run(argv, deadline_ns, &status, &output, err)) < 0)
+	if (STEP("uuid-ext4-only", run(argv, device, deadline_ns, &status, &output, err)) < 0)
 		return -1;
 	return status == 0;
 }
@@ -88,7 +89,7 @@ static int change_ext4_checked(const char *device, const char *uuid, uint64_t de
 	int status = 0;
 
 	if (check_ext4(device, deadline_ns, err) < 0 ||
-		STEP("uuid-ext4", run(argv, deadline_ns, &status, &output, err)) < 0)
+		STEP("uuid-ext4", run(argv, device, deadline_ns, &status, &output, err)) < 0)
 		return -1;
 	return refuse_status("tune2fs", status, device, output, err);
 }
@@ -112,6 +113,16 @@ static int replay_xfs_log(const char *device, struct error **err)
 	return fs_close_detached(dir_fd, device, err);
 }
 
+/* Without capabilities xfs_db cannot do that itself (BLKFLSBUF). */
+static int flush_device(const char *device, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || fsync(fd) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "flush %s", device);
+	return 0;
+}
+
 /* xfs_admin(8) is a shell script over this; both exit with 0 when nothing was changed. */
 static int change_xfs(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
 {
@@ -122,8 +133,8 @@ static int change_xfs(const char *device, const char *uuid, uint64_t deadline_ns
 	int status = 0;
 
 	if (replay_xfs_log(device, err) < 0 ||
-		STEP("uuid-xfs", run(argv, deadline_ns, &status, &output, err)) < 0 ||
-		fs_read_super("xfs", device, &super, err) < 0)
+		STEP("uuid-xfs", run(argv, device, deadline_ns, &status, &output, err)) < 0 ||
+		flush_device(device, err) < 0 || fs_read_super("xfs", device, &super, err) < 0)
 		return -1;
 	if (status != 0 || !str_eq(super.uuid, uuid))
 		return err_set(err, ERR_INTERNAL, "xfs_db ended with status %d and UUID %s on %s: %s", status,

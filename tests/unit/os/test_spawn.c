@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -314,7 +316,69 @@ START_TEST(a_child_that_cannot_start_leaves_nothing)
 }
 END_TEST
 
-UNIT_MAIN("os/spawn", status_and_both_outputs_come_back_from_more_than_a_pipe_holds,
+/* Waits until the limits are set, which is when it has been started. */
+#define SHOW_RIGHTS                                                                                          \
+	"until grep -q 'Max core file size *0 *0' /proc/self/limits; do sleep 0.01; done; "                  \
+	"cat /proc/self/limits /proc/self/status"
+
+START_TEST(a_confined_program_has_no_rights_to_gain_and_little_to_use)
+{
+	static const char *const wanted[] = {"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n",
+		"CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n",
+		"Max address space         123456789            123456789            bytes",
+		"Max cpu time              61                   61                   seconds",
+		"Max file size             0                    0                    bytes"};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(MAX_BYTES);
+	CLEANUP(buf_done) struct buf usual = BUF_INIT(MAX_BYTES);
+	int status = -1;
+
+	if (geteuid() != 0) {
+		fprintf(stderr, "SKIP: only root has rights to lose\n");
+		return;
+	}
+	ASSERT_OK(spawn_confined(SHELL(SHOW_RIGHTS), NULL, 123456789, &out, LONG_MS, &status, &err));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		ck_assert_msg(strstr(buf_str(&out), wanted[i]), "%s: %s", wanted[i], buf_str(&out));
+	/* The caller keeps its own. */
+	ASSERT_OK(spawn_run(SHELL("cat /proc/self/status"), NULL, &usual, NULL, LONG_MS, &status, &err));
+	ck_assert_ptr_null(strstr(buf_str(&usual), wanted[0]));
+	ck_assert_ptr_nonnull(strstr(buf_str(&usual), "NoNewPrivs:\t0\n"));
+}
+END_TEST
+
+START_TEST(a_confined_program_cannot_write_a_file)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(MAX_BYTES);
+	char path[] = "/tmp/pmem-confined-XXXXXX";
+	CLEANUP(fd_closep) int fd = mkstemp(path);
+	CLEANUP(free_charp) char *script = x_asprintf("sleep 0.5; echo x >%s", path);
+	struct stat st;
+	int status = -1;
+
+	ck_assert_int_ge(fd, 0);
+	(void)!spawn_confined(SHELL(script), NULL, 1ULL << 30, &out, LONG_MS, &status, &err);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(st.st_size, 0);
+}
+END_TEST
+
+START_TEST(a_confined_program_that_does_not_exist_is_named)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(MAX_BYTES);
+	int status = -1;
+
+	ASSERT_FAILS(spawn_confined(ARGV("/no/such/program"), NULL, 1, &out, LONG_MS, &status, &err),
+		ERR_PRECONDITION, "/no/such/program");
+}
+END_TEST
+
+UNIT_MAIN("os/spawn", a_confined_program_has_no_rights_to_gain_and_little_to_use,
+	a_confined_program_cannot_write_a_file, a_confined_program_that_does_not_exist_is_named,
+	status_and_both_outputs_come_back_from_more_than_a_pipe_holds,
 	output_over_the_limit_keeps_its_start_and_marks_the_buffer, the_environment_is_minimal,
 	blocked_signals_and_an_ignored_sigpipe_are_not_inherited, descriptors_above_stderr_are_closed,
 	a_parent_without_stdio_can_run_programs, a_daemon_left_behind_does_not_hold_up_the_end,
