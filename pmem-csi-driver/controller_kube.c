@@ -100,6 +100,16 @@ static void node_changed(void *user, const char *node_id)
 		volume_objects_node_changed(k->volume_objects, node_id);
 }
 
+/* Parts of a message come from nodes and from tenants. */
+static void post_event(struct controller_kube *k, const struct kube_reference *object, const char *type,
+	const char *reason, const char *message, uint64_t now_ns)
+{
+	CLEANUP(free_charp) char *line = x_strdup(message);
+
+	str_clean(line);
+	kube_event_post(k->events, object, type, reason, line, now_ns);
+}
+
 static void post_to_claim(struct controller_kube *k, const struct kube_meta *claim, const char *type,
 	const char *reason, const char *message, uint64_t now_ns)
 {
@@ -109,7 +119,7 @@ static void post_to_claim(struct controller_kube *k, const struct kube_meta *cla
 		.name = claim->name,
 		.uid = claim->uid};
 
-	kube_event_post(k->events, &object, type, reason, message, now_ns);
+	post_event(k, &object, type, reason, message, now_ns);
 }
 
 static void tell_trouble(
@@ -137,7 +147,7 @@ static void tell_node(
 	const struct kube_reference object = {
 		.api_version = "v1", .kind = "Node", .name = node_id, .uid = node_id};
 
-	kube_event_post(k->events, &object, "Warning", reason, message, now_ns);
+	post_event(k, &object, "Warning", reason, message, now_ns);
 }
 
 static void orphan_deleted(void *user, const char *node_id, const char *volume_id, const struct error *error)

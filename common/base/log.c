@@ -10,6 +10,7 @@
 
 #include "base/json/json.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 /* how much of one value is shown */
 #define VALUE_MAX_BYTES 2048
@@ -96,6 +97,16 @@ static void add_text_pair(struct buf *line, const char *key, const char *value)
 	}
 }
 
+/* A terminal or a page that shows the decoded text puts it in the order of the characters. */
+static void add_json_pair(struct json_writer *w, const char *key, const char *value)
+{
+	CLEANUP(free_charp) char *visible = x_strdup(value);
+
+	if (visible)
+		str_hide_formats(visible);
+	json_key_str(w, key, visible);
+}
+
 /* One pair as text, or as JSON if @w is given. */
 static void add_str(struct buf *line, struct json_writer *w, const char *key, const char *value)
 {
@@ -106,7 +117,7 @@ static void add_str(struct buf *line, struct json_writer *w, const char *key, co
 		value = cut;
 	}
 	if (w)
-		json_key_str(w, key, value);
+		add_json_pair(w, key, value);
 	else
 		add_text_pair(line, key, value);
 }
@@ -157,7 +168,7 @@ static void add_json_event(
 	json_key_str(&w, "level", levels[level].name);
 	if (sink.program)
 		json_key_str(&w, "program", sink.program);
-	json_key_str(&w, "msg", msg);
+	add_json_pair(&w, "msg", msg);
 	for (const struct log_field *f = fields; f->key; f++)
 		add_field(line, &w, f);
 	json_object_end(&w);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 bool str_eq(const char *a, const char *b)
@@ -84,23 +85,70 @@ bool str_is_control(const char *s)
 	return (p[0] > 0 && p[0] < 0x20) || p[0] == 0x7f || (p[0] == 0xc2 && p[1] <= 0x9f);
 }
 
-void str_clean(char *s)
+static uint32_t code_point(const uint8_t *p, size_t len)
+{
+	uint32_t c = len == 1 ? p[0] : p[0] & (0x7fU >> len);
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3fU);
+	return c;
+}
+
+bool str_is_format(const char *s)
+{
+	/* Unicode 16.0, DerivedGeneralCategory.txt: Cf, Zl and Zp */
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {{0xad, 0xad}, {0x600, 0x605}, {0x61c, 0x61c}, {0x6dd, 0x6dd}, {0x70f, 0x70f},
+		{0x890, 0x891}, {0x8e2, 0x8e2}, {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},
+		{0x2060, 0x2064}, {0x2066, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0x110bd, 0x110bd},
+		{0x110cd, 0x110cd}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+		{0xe0001, 0xe0001}, {0xe0020, 0xe007f}};
+	size_t len = utf8_sequence((const uint8_t *)s, strnlen(s, 4));
+	uint32_t c = len > 0 ? code_point((const uint8_t *)s, len) : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++) {
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	}
+	return false;
+}
+
+/* @hides: whether the character at its argument, which begins a well-formed sequence, is replaced
+ * @bytes: whether bytes that are not UTF-8 are replaced, too */
+static void replace(char *s, bool (*hides)(const char *s), bool bytes)
 {
 	const char *end = s + strlen(s);
 	char *out = s;
 
 	while (s < end) {
 		size_t len = utf8_sequence((const uint8_t *)s, (size_t)(end - s));
+		size_t n = len > 0 ? len : 1;
 
-		if (len > 0 && !str_is_control(s)) {
-			memmove(out, s, len);
-			out += len;
+		if (len > 0 ? !hides(s) : !bytes) {
+			memmove(out, s, n);
+			out += n;
 		} else {
 			*out++ = strchr("\t\n\v\f\r", *s) ? ' ' : '?';
 		}
-		s += len > 0 ? len : 1;
+		s += n;
 	}
 	*out = '\0';
+}
+
+static bool is_unclean(const char *s)
+{
+	return str_is_control(s) || str_is_format(s);
+}
+
+void str_clean(char *s)
+{
+	replace(s, is_unclean, /* bytes= */ true);
+}
+
+void str_hide_formats(char *s)
+{
+	replace(s, str_is_format, /* bytes= */ false);
 }
 
 void strv_free(char **v)

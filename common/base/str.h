@@ -30,9 +30,17 @@ bool str_is_utf8(const void *p, size_t n);
  * control characters: U+0001 to U+001F, U+007F to U+009F. */
 bool str_is_control(const char *s);
 
+/** str_is_format() - the character at @s, which begins a sequence of well-formed UTF-8, shows nothing itself,
+ * but hides text or changes its order: Unicode's general category Cf, and the separators of lines and
+ * paragraphs. */
+bool str_is_format(const char *s);
+
 /** str_clean() - make @s one line of UTF-8 in place: a tab or the end of a line becomes a blank, any other
- * control character and each byte that is not UTF-8 becomes '?'. */
+ * control character, each format character and each byte that is not UTF-8 becomes '?'. */
 void str_clean(char *s);
+
+/** str_hide_formats() - replace each format character of @s with '?', in place. */
+void str_hide_formats(char *s);
 
 /**
  * strv_free() - destroy a NULL-terminated array of owned strings; NULL is allowed.

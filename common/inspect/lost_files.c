@@ -182,7 +182,7 @@ static size_t plain_char(const char *p, size_t n)
 {
 	for (size_t len = 1; len <= UTF8_MAX && len <= n; len++) {
 		if (str_is_utf8(p, len))
-			return *p == '\\' || str_is_control(p) ? 0 : len;
+			return *p == '\\' || str_is_control(p) || str_is_format(p) ? 0 : len;
 	}
 	return 0;
 }

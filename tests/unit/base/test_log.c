@@ -142,7 +142,10 @@ START_TEST(json_lines_are_whole_objects)
 	err_set(&err, ERR_RANGE, "too \"large\"");
 	log_init("pmem-test", LOG_JSON, 0);
 	capture_begin();
-	log_warn("line\nbreak", F_STR("path", "a\xff\n"), F_U64("n", 12), F_ERR(err));
+	log_warn("line\nbreak", F_STR("path", "a\xff\n"),
+		F_STR("order", "\xe2\x80\xae"
+			       "42\xe2\x80\xac"),
+		F_STR("none", NULL), F_U64("n", 12), F_ERR(err));
 	error_clear(&err);
 	const char *line = capture_end(&out);
 	ck_assert_ptr_eq(strchr(line, '\n'), line + out.len - 1);
@@ -153,6 +156,9 @@ START_TEST(json_lines_are_whole_objects)
 	expect_pair(r, "program", "pmem-test");
 	expect_pair(r, "msg", "line\nbreak");
 	expect_pair(r, "path", "a\xef\xbf\xbd\n");
+	expect_pair(r, "order", "?42?");
+	ASSERT_OK(json_expect(r, JSON_KEY, &event, &err));
+	ASSERT_OK(json_expect(r, JSON_NULL, &event, &err));
 	expect_pair(r, "n", "12");
 	expect_pair(r, "error", "too \"large\"");
 	expect_pair(r, "code", "OUT_OF_RANGE");

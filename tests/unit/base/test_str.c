@@ -64,13 +64,40 @@ START_TEST(control_characters_are_c0_del_and_c1)
 }
 END_TEST
 
+START_TEST(format_characters_show_nothing_themselves)
+{
+	static const char *const format[] = {"\xc2\xad", "\xd8\x9c", "\xe2\x80\x8b", "\xe2\x80\x8f",
+		"\xe2\x80\xa8", "\xe2\x80\xaa", "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9",
+		"\xef\xbb\xbf", "\xf3\xa0\x80\x81", "\xf3\xa0\x81\xbf"};
+	static const char *const text[] = {"", " ", "~", "\n", "\xc2\xac", "\xc2\xae", "\xe2\x80\x8a",
+		"\xe2\x80\x90", "\xe2\x80\xa7", "\xe2\x80\xaf", "\xe2\x81\xa5", "\xef\xbb\xbe",
+		"\xf0\x9f\x98\x80", "\xff"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(format); i++)
+		ck_assert_msg(str_is_format(format[i]), "entry %zu", i);
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		ck_assert_msg(!str_is_format(text[i]), "entry %zu", i);
+}
+END_TEST
+
+START_TEST(format_characters_alone_are_hidden)
+{
+	char text[] = "a\tb\n\xff\xe2\x80\xae"
+		      "dehsinif\xe2\x80\xac \xc3\xbc\xef\xbb\xbf";
+
+	str_hide_formats(text);
+	ck_assert_str_eq(text, "a\tb\n\xff?dehsinif? \xc3\xbc?");
+}
+END_TEST
+
 START_TEST(cleaned_text_is_one_line_of_utf8)
 {
 	static const struct {
 		const char *from, *to;
 	} pairs[] = {{"", ""}, {"plain", "plain"}, {"a\tb\r\nc", "a b  c"}, {"\x1b[2J\x7f", "?[2J?"},
 		{"\xc2\x85 \xc2\xa0", "? \xc2\xa0"}, {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
-		{"\xff\xfe", "??"}, {"cut \xe2\x82", "cut ??"}, {"\xed\xa0\x80", "???"}};
+		{"\xff\xfe", "??"}, {"cut \xe2\x82", "cut ??"}, {"\xe2\x80\xaegnp.exe", "?gnp.exe"},
+		{"\xed\xa0\x80", "???"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		char text[32];
@@ -101,4 +128,5 @@ END_TEST
 UNIT_MAIN("base/str", null_equals_only_null, starts_and_ends_compare_whole_affixes,
 	first_and_last_of_each_length_are_utf8, overlong_surrogate_truncated_and_stray_bytes_are_not_utf8,
 	control_characters_are_c0_del_and_c1, cleaned_text_is_one_line_of_utf8,
+	format_characters_show_nothing_themselves, format_characters_alone_are_hidden,
 	an_array_of_strings_grows_from_null)

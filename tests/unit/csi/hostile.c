@@ -181,8 +181,8 @@ static void judge_message(const struct run *r, const struct variant *v, const st
 	if (!str_is_utf8(err->msg, strlen(err->msg)))
 		FAIL(r, v, err, "message is not UTF-8");
 	for (const char *c = err->msg; *c; c++) {
-		if (str_is_control(c))
-			FAIL(r, v, err, "control character in message");
+		if (str_is_control(c) || str_is_format(c))
+			FAIL(r, v, err, "control or format character in message");
 	}
 	/* a turned bit may make the secret part of another field */
 	if (v->kind != MUTATION_BYTES && strstr(err->msg, HOSTILE_SECRET))
