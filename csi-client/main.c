@@ -183,8 +183,8 @@ int main(int argc, char **argv)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(args_done) struct args args = {0};
 	const char *endpoint = getenv("CSI_ENDPOINT");
-	struct options o = {
-		.endpoint = str_empty(endpoint) ? "unix:///run/pmem-csi/csi.sock" : endpoint, .output = "text"};
+	struct options o = {.endpoint = str_empty(endpoint) ? "unix:///run/pmem-csi/csi.sock" : endpoint,
+		.output = "text"};
 	const struct command *cmd = NULL;
 	struct client c = {
 		.timeout_ms = 120000, .fs_type = "", .access_mode = "SINGLE_NODE_WRITER", .token = ""};

@@ -230,6 +230,7 @@ static enum registry_proof proof_of(const struct program *p)
 static void open_registry(struct program *p)
 {
 	const struct registry_config config = {.loop = p->loop,
+		.driver_name = p->options->driver_name,
 		.table = p->nodes,
 		.proof = proof_of(p),
 		.tokens = controller_kube_tokens(p->kube),

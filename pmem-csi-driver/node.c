@@ -327,6 +327,7 @@ static int start_server(struct program *n, const struct options *o, const char *
 	static const char *const central_controller[] = {"pmem-registry", NULL};
 	CLEANUP(tls_context_unrefp) struct tls_context *tls = NULL;
 	const struct grpc_server_config config = {.name = o->node_id,
+		.recipient = o->node_id,
 		.loop = n->loop,
 		.workers = n->workers,
 		.services = services,

@@ -103,6 +103,7 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 	q->makes_kata_volumes = volumes_offers_kata(r->config.volumes, /* ret_why= */ NULL);
 	q->makes_direct_volumes = volumes_offers_direct(r->config.volumes, /* ret_why= */ NULL);
 	q->knows_durability = true;
+	q->driver_name = arena_strdup(arena, r->config.options->driver_name);
 	if (volumes_report(r->config.volumes, &report))
 		note_cut(r, !registration_report(&report, q, arena));
 }

@@ -6,6 +6,7 @@
 
 #include "base/sorted.h"
 #include "base/str.h"
+#include "controller/volume_status.h"
 #include "csi/convert.h"
 #include "volume/id.h"
 #include "volume/params.h"
@@ -47,16 +48,18 @@ static void add_source(struct gathering *g, const char *node_id)
 static void find_sources(struct gathering *g)
 {
 	const struct candidates_query *q = g->q;
-	const struct pmem_volume *record = q->source_record;
+	const struct pmem_volume *record =
+		q->source_record && str_eq(q->source_record->handle, q->source->handle) ? q->source_record
+											: NULL;
 	struct node_hit *hits;
-	size_t n = node_table_find_volume(q->controller->config.nodes, q->source->handle, &hits);
+	size_t n = volume_status_holders(record, q->controller->config.nodes, q->source->handle, &hits);
 
 	for (size_t i = 0; i < n; i++) {
 		if (hits[i].volume->phase != PHASE_ERASING)
 			add_source(g, hits[i].node->report.node_id);
 	}
 	free(hits);
-	if (!record || !str_eq(record->handle, q->source->handle))
+	if (!record)
 		return;
 	for (size_t i = 0; i < strv_len(record->nodes); i++) {
 		if (!volume_id_names_other_node(q->source->handle, record->nodes[i]))

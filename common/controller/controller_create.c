@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/candidates.h"
+#include "controller/node_facts.h"
 #include "controller/volume_status.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
@@ -405,33 +406,10 @@ static void note_made(struct create *op, const char *node_id, const Csi__V1__Vol
 		op->controller->config.nodes, node_id, &made, controller_now_ns(op->controller));
 }
 
-/* What is borrowed from a reply lives no longer than its callback. */
-static Csi__V1__Volume *copy_volume(
-	const Csi__V1__Volume *from, const struct csi_source *source, struct arena *arena)
-{
-	Csi__V1__Volume *v = arena_alloc(arena, sizeof(*v));
-
-	csi__v1__volume__init(v);
-	v->volume_id = arena_strdup(arena, from->volume_id);
-	v->capacity_bytes = from->capacity_bytes;
-	v->content_source =
-		source->handle ? csi_content_source(arena, source->handle, source->is_snapshot) : NULL;
-	v->volume_context = arena_alloc(arena, from->n_volume_context * sizeof(*v->volume_context));
-	for (size_t i = 0; i < from->n_volume_context; i++) {
-		Csi__V1__Volume__VolumeContextEntry *e = arena_alloc(arena, sizeof(*e));
-
-		csi__v1__volume__volume_context_entry__init(e);
-		e->key = arena_strdup(arena, from->volume_context[i]->key);
-		e->value = arena_strdup(arena, from->volume_context[i]->value);
-		v->volume_context[v->n_volume_context++] = e;
-	}
-	return v;
-}
-
-static void take_volume(struct create *op, const char *node_id, const Csi__V1__Volume *v)
+static void take_volume(struct create *op, const char *node_id, Csi__V1__Volume *v)
 {
 	if (!op->volume)
-		op->volume = copy_volume(v, &op->source, op->waiter.arena);
+		op->volume = v;
 	op->made_on[op->n_made++] = node_id;
 	note_made(op, node_id, v);
 }
@@ -473,52 +451,29 @@ static void take_failure(const struct create_call *call, const struct error *err
 		op->failure = controller_pass_on(node_id, error);
 }
 
-/* Whether @v is a copy of the source that was asked for. */
-static bool is_copy(const struct create *op, const Csi__V1__Volume *v)
+/* An answer about another volume than the one that a node has given before is no answer. */
+static int check_same(const struct create *op, const Csi__V1__Volume *v, struct error **err)
 {
-	const Csi__V1__VolumeContentSource *s = v->content_source;
-
-	if (op->source.is_snapshot)
-		return s && s->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT &&
-		       str_eq(s->snapshot->snapshot_id, op->source.handle);
-	return s && s->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME &&
-	       str_eq(s->volume->volume_id, op->source.handle);
-}
-
-/* An answer without a volume, or of a cache volume another one than the first node's, is no answer. */
-static int check_answer(const struct create *op, const Csi__V1__Volume *v, struct error **err)
-{
-	if (!v || str_empty(v->volume_id))
-		return err_set(err, ERR_INTERNAL, "the reply has no volume ID");
-	if (op->source.handle && !is_copy(op, v))
-		return err_set(err, ERR_INTERNAL, "the reply does not say that it is about a copy of %s",
-			op->source.handle);
 	if (op->volume && !str_eq(op->volume->volume_id, v->volume_id))
 		return err_set(err, ERR_INTERNAL, "the copy has volume ID %s, other copies have %s",
 			v->volume_id, op->volume->volume_id);
 	return 0;
 }
 
-/* A snapshot as if it were a volume; NULL: the reply has neither. @op: takes the time of a snapshot. */
-static const Csi__V1__Volume *volume_in(struct create *op, const ProtobufCMessage *message)
+static int read_answer(struct create *op, const char *node_id, const ProtobufCMessage *message,
+	Csi__V1__Volume **ret, struct error **err)
 {
-	const Csi__V1__Snapshot *s;
-	Csi__V1__Volume *v;
+	const struct made_question q = {.node_id = node_id,
+		.name = op->request->name,
+		.is_cache = op->is_cache,
+		.source = op->source.handle,
+		.source_is_snapshot = op->source.is_snapshot,
+		/* the size of a snapshot is that of its source when it was taken */
+		.least_bytes = op->snapshot ? 0 : op->required_bytes};
+	int rv = op->snapshot ? node_fact_snapshot(&q, message, op->waiter.arena, ret, &op->taken_s, err)
+			      : node_fact_volume(&q, message, op->waiter.arena, ret, err);
 
-	if (!op->snapshot)
-		return ((const Csi__V1__CreateVolumeResponse *)message)->volume;
-	s = ((const Csi__V1__CreateSnapshotResponse *)message)->snapshot;
-	if (!s)
-		return NULL;
-	v = arena_alloc(op->waiter.arena, sizeof(*v));
-	csi__v1__volume__init(v);
-	v->volume_id = arena_strdup(op->waiter.arena, s->snapshot_id);
-	v->capacity_bytes = s->size_bytes;
-	v->content_source =
-		csi_content_source(op->waiter.arena, s->source_volume_id, /* is_snapshot= */ false);
-	op->taken_s =
-		s->creation_time && s->creation_time->seconds > 0 ? (uint64_t)s->creation_time->seconds : 0;
-	return v;
+	return rv < 0 ? -1 : check_same(op, *ret, err);
 }
 
 static void on_answer(void *user, const ProtobufCMessage *message, const struct error *error)
@@ -526,10 +481,10 @@ static void on_answer(void *user, const ProtobufCMessage *message, const struct 
 	CLEANUP(error_freep) struct error *bad = NULL;
 	const struct create_call *call = user;
 	struct create *op = call->op;
-	const Csi__V1__Volume *v = error ? NULL : volume_in(op, message);
+	Csi__V1__Volume *v = NULL;
 
 	op->n_asking--;
-	if (!error && check_answer(op, v, &bad) < 0)
+	if (!error && read_answer(op, call->candidate->node_id, message, &v, &bad) < 0)
 		error = bad;
 	if (!error)
 		take_volume(op, call->candidate->node_id, v);
@@ -714,7 +669,8 @@ static void pump(struct create *op)
 static void set_snapshot_size(struct create *op, const struct pmem_volume *source_record)
 {
 	struct node_hit *hits;
-	size_t n = node_table_find_volume(op->controller->config.nodes, op->source.handle, &hits);
+	size_t n =
+		volume_status_holders(source_record, op->controller->config.nodes, op->source.handle, &hits);
 
 	op->required_bytes = n > 0           ? hits[0].volume->size_bytes
 			     : source_record ? source_record->capacity_bytes

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "controller/volume_status.h"
 #include "csi/controller_request.h"
 #include "csi/field_limits.h"
 #include "volume/id.h"
@@ -41,6 +42,8 @@ struct delete
 	const char **targets; /* node IDs */
 	size_t n_targets;
 	size_t n_holders; /* the first of them: they report the volume */
+	bool is_claimed;  /* they are nodes whose names the ID does not have, and no node has that name */
+	bool has_moved;   /* one of those has deleted it */
 	size_t room;
 	size_t next;
 	size_t n_asking;
@@ -134,6 +137,41 @@ static bool has_named_target(const struct delete *op)
 	return false;
 }
 
+/* Whether one of the targets is a node of that name that the table or the cluster has. */
+static bool exists(const struct delete *op)
+{
+	const struct controller *c = op->controller;
+
+	for (size_t i = 0; i < op->n_targets; i++) {
+		const char *node_id = op->targets[i];
+
+		if (volume_id_names_node(op->id, node_id) &&
+			(node_table_get(c->config.nodes, node_id) ||
+				cluster_nodes_have(c->config.cluster, node_id)))
+			return true;
+	}
+	return false;
+}
+
+static bool claims(const struct node *node, const char *id)
+{
+	return strv_contains(node->report.foreign, id);
+}
+
+/* A machine whose Node has got another name still has the volumes of the old one. Where a node has the name
+ * in the ID, or may have it, that one alone is believed. */
+static void add_claimants(struct delete *op)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(op->controller->config.nodes, &nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (claims(nodes[i], op->id))
+			add_target(op, nodes[i]->report.node_id);
+		op->is_claimed = op->is_claimed || claims(nodes[i], op->id);
+	}
+}
+
 static int route_by_hash(struct delete *op, const char *hash, struct error **err)
 {
 	struct controller *c = op->controller;
@@ -146,7 +184,10 @@ static int route_by_hash(struct delete *op, const char *hash, struct error **err
 	}
 	free(nodes);
 	add_unregistered(op, hash);
-	if (op->n_holders > 0 || has_named_target(op))
+	if (op->n_holders > 0 || exists(op))
+		return 0;
+	add_claimants(op);
+	if (op->is_claimed || has_named_target(op))
 		return 0;
 	if (c->config.forget_gone_nodes && cluster_nodes_ready(c->config.cluster) &&
 		!controller_in_start_window(c))
@@ -166,7 +207,10 @@ static int route_to_all(struct delete *op, struct error **err)
 		return err_set(err, ERR_UNAVAILABLE,
 			"volume %s may be on any node, and not all nodes are known yet", op->id);
 	for (size_t i = 0; i < n; i++) {
-		if (!is_target(op, nodes[i]->report.node_id))
+		/* of one that is away, the last report counts: such IDs are not given out any more */
+		bool is_known = !nodes[i]->live && nodes[i]->report.has_inventory;
+
+		if (!is_known && !is_target(op, nodes[i]->report.node_id))
 			add_target(op, nodes[i]->report.node_id);
 	}
 	add_unregistered(op, NULL);
@@ -263,6 +307,11 @@ static void conclude(struct delete *op)
 {
 	const struct pmem_volume *r = op->record;
 
+	/* it was on the machine that had the name of the node that is gone */
+	if (!op->failure && op->has_moved) {
+		strv_free(TAKE_PTR(op->kept));
+		op->retains = false;
+	}
 	if (op->failure || !r || strv_len(r->nodes) == 0 || is_confirmed(op))
 		finish(op, op->failure);
 	else
@@ -285,6 +334,9 @@ static void on_answer(void *user, const ProtobufCMessage *reply, const struct er
 			op->next = op->n_targets; /* the program ends */
 	} else {
 		node_table_note_deleted(c->config.nodes, call->node_id, call->id, controller_now_ns(c));
+		op->has_moved =
+			op->has_moved || (op->is_claimed && !volume_id_names_node(op->id, call->node_id) &&
+						 str_eq(call->id, op->id));
 	}
 	pump(op);
 }
@@ -296,7 +348,7 @@ static bool find_id(const struct delete *op, const struct node *node, char id[st
 	const char *name = op->record ? op->record->volume_name : NULL;
 
 	snprintf(id, VOLUME_HANDLE_MAX + 1, "%s", op->id);
-	return !volume_id_names_other_node(op->id, node->report.node_id) || !name ||
+	return claims(node, op->id) || !volume_id_names_other_node(op->id, node->report.node_id) || !name ||
 	       controller_find_copy(node, name, /* is_cache= */ false, id);
 }
 
@@ -433,7 +485,7 @@ static bool is_of_other_kind(const struct delete *op)
 {
 	const struct pmem_volume *r = op->record;
 	struct node_hit *hits;
-	size_t n = node_table_find_volume(op->controller->config.nodes, op->id, &hits);
+	size_t n = volume_status_holders(r, op->controller->config.nodes, op->id, &hits);
 	bool is_known = false;
 	bool is_other = false;
 
@@ -453,7 +505,7 @@ static bool is_of_other_kind(const struct delete *op)
 static const char *group_of(const struct delete *op)
 {
 	struct node_hit *hits;
-	size_t n = node_table_find_volume(op->controller->config.nodes, op->id, &hits);
+	size_t n = volume_status_holders(op->record, op->controller->config.nodes, op->id, &hits);
 	const char *group = op->record ? op->record->group : NULL;
 
 	for (size_t i = 0; i < n && !group; i++)
@@ -497,7 +549,7 @@ static void on_read(void *user, struct pmem_volume *record, const struct error *
 		return;
 	}
 	op->n_targets = op->next = 0;
-	op->retains = false;
+	op->retains = op->is_claimed = op->has_moved = false;
 	strv_free(TAKE_PTR(op->kept));
 	if (route(op, &err) < 0)
 		finish(op, err);

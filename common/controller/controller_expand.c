@@ -3,6 +3,7 @@
  * The record says which size was asked for before a node is asked. */
 #include "controller/controller_private.h"
 #include "controller/copy_calls.h"
+#include "controller/node_facts.h"
 #include "csi/controller_request.h"
 
 #define EXPAND_PATH "/csi.v1.Controller/ControllerExpandVolume"
@@ -38,31 +39,18 @@ static void on_end(void *user, struct error *failure)
 	finish(op, failure);
 }
 
-/* A node that has less than what was asked for has not done it. */
-static int check_answer(
-	const struct expand *op, const Csi__V1__ControllerExpandVolumeResponse *answer, struct error **err)
-{
-	if (answer->capacity_bytes > 0 && (uint64_t)answer->capacity_bytes >= op->required_bytes)
-		return 0;
-	return err_set(err, ERR_UNAVAILABLE,
-		"it replied that the volume has %lld bytes, but %llu were requested",
-		(long long)answer->capacity_bytes, (unsigned long long)op->required_bytes);
-}
-
 static int take_growth(void *user, const char *node_id, const ProtobufCMessage *message, struct error **err)
 {
-	const Csi__V1__ControllerExpandVolumeResponse *answer =
-		(const Csi__V1__ControllerExpandVolumeResponse *)message;
 	struct expand *op = user;
 	struct controller *c = op->controller;
+	uint64_t size_bytes;
+	bool needs_node;
 
-	if (check_answer(op, answer, err) < 0)
+	if (node_fact_growth(op->required_bytes, message, &size_bytes, &needs_node, err) < 0)
 		return -1;
-	uint64_t size_bytes = (uint64_t)answer->capacity_bytes;
 	if (op->size_bytes == 0 || size_bytes < op->size_bytes)
 		op->size_bytes = size_bytes;
-	op->reply->node_expansion_required =
-		op->reply->node_expansion_required || answer->node_expansion_required;
+	op->reply->node_expansion_required = op->reply->node_expansion_required || needs_node;
 	node_table_note_grown(c->config.nodes, node_id, op->id, size_bytes, controller_now_ns(c));
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "controller/node_facts.h"
 #include "csi/controller_request.h"
 #include "csi/csi_groups.h"
 #include "csi/field_limits.h"
@@ -122,21 +123,17 @@ static bool is_wanted(void *user)
 static void on_group_answer(void *user, const ProtobufCMessage *message, const struct error *error)
 {
 	struct group_call *g = user;
-	const Csi__V1__VolumeGroupSnapshot *reply =
-		error ? NULL : ((const Csi__V1__CreateVolumeGroupSnapshotResponse *)message)->group_snapshot;
-	bool is_made = reply && !str_empty(reply->group_snapshot_id);
+	const Csi__V1__VolumeGroupSnapshot *made = NULL;
 	CLEANUP(error_freep) struct error *bad = NULL;
 
 	if (error && error->code == ERR_UNIMPLEMENTED)
 		err_set(&bad, ERR_INVALID_ARGUMENT,
 			"its driver cannot take group snapshots: update the driver there");
-	else if (!error && !is_made)
-		err_set(&bad, ERR_INTERNAL, "the reply has no ID of a group snapshot");
-	if (is_made)
-		g->group = arena_strdup(g->waiter.arena, reply->group_snapshot_id);
+	else if (!error && node_fact_group(g->node_id, g->request->name, message, &made, &bad) == 0)
+		g->group = arena_strdup(g->waiter.arena, made->group_snapshot_id);
 	/* the last answer must not end the call while others are given */
 	g->n_left++;
-	answer_waiting(g, is_made ? reply : NULL, bad ? bad : error);
+	answer_waiting(g, made, bad ? bad : error);
 	end_one(g);
 }
 
@@ -366,56 +363,19 @@ struct group_query {
 	const char *node_id;
 };
 
-/* Return: NULL: @m is no snapshot of that group. */
-static Csi__V1__Snapshot *copy_of_snapshot(const Csi__V1__Snapshot *m, const char *group, struct arena *arena)
-{
-	const struct csi_snapshot s = {.id = m->snapshot_id,
-		.source = m->source_volume_id,
-		.group = group,
-		.size_bytes = (uint64_t)m->size_bytes,
-		.taken_s = m->creation_time ? (uint64_t)m->creation_time->seconds : 0,
-		.ready = m->ready_to_use};
-
-	return !str_empty(m->snapshot_id) && str_eq(m->group_snapshot_id, group) ? csi_snapshot(&s, arena)
-										 : NULL;
-}
-
-/* Whether the group is ready is for the node to say: it knows how many snapshots there were. */
-static int take_group(
-	const struct group_query *q, const Csi__V1__VolumeGroupSnapshot *answer, struct error **err)
-{
-	const char *id = q->request->group_snapshot_id;
-	Csi__V1__Snapshot **snapshots;
-	size_t n = answer ? answer->n_snapshots : 0;
-
-	if (n == 0 || n > VOLUME_GROUP_MAX || !str_eq(answer->group_snapshot_id, id))
-		return err_set(err, ERR_UNAVAILABLE, "node %s: the reply is not about group snapshot %s",
-			q->node_id, id);
-	snapshots = arena_alloc(q->waiter.arena, n * sizeof(*snapshots));
-	for (size_t i = 0; i < n; i++) {
-		snapshots[i] = copy_of_snapshot(answer->snapshots[i], id, q->waiter.arena);
-		if (!snapshots[i])
-			return err_set(err, ERR_UNAVAILABLE,
-				"node %s: the reply has a snapshot that is not of group snapshot %s",
-				q->node_id, id);
-	}
-	q->reply->group_snapshot = csi_group(id, snapshots, n, q->waiter.arena);
-	q->reply->group_snapshot->ready_to_use = answer->ready_to_use;
-	return 0;
-}
-
 static void on_group(void *user, const ProtobufCMessage *message, const struct error *error)
 {
 	const struct group_query *q = user;
+	Csi__V1__VolumeGroupSnapshot *group;
 	struct error *failure = NULL;
 
 	if (error && error->code == ERR_NOT_FOUND)
 		err_set(&failure, ERR_NOT_FOUND, "node %s: %s", q->node_id, error->msg);
 	else if (error)
 		failure = controller_pass_on(q->node_id, error);
-	else
-		(void)take_group(q,
-			((const Csi__V1__GetVolumeGroupSnapshotResponse *)message)->group_snapshot, &failure);
+	else if (node_fact_known_group(q->node_id, q->request->group_snapshot_id, message, q->waiter.arena,
+			 &group, &failure) == 0)
+		q->reply->group_snapshot = group;
 	q->waiter.finish(q->waiter.user, failure);
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "controller/node_facts.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/field_limits.h"
@@ -246,8 +247,7 @@ struct validation {
 static void on_validated(void *user, const ProtobufCMessage *message, const struct error *error)
 {
 	struct validation *v = user;
-	const Csi__V1__ValidateVolumeCapabilitiesResponse *answer =
-		(const Csi__V1__ValidateVolumeCapabilitiesResponse *)message;
+	const char *why;
 
 	if (error) {
 		struct error *passed = NULL;
@@ -256,9 +256,9 @@ static void on_validated(void *user, const ProtobufCMessage *message, const stru
 		v->waiter.finish(v->waiter.user, passed);
 		return;
 	}
-	if (answer->confirmed)
+	if (node_fact_confirms(message, v->waiter.arena, &why))
 		v->reply->confirmed = csi_confirmed(v->request, v->waiter.arena);
-	v->reply->message = arena_strdup(v->waiter.arena, answer->message);
+	v->reply->message = (char *)(uintptr_t)why;
 	v->waiter.finish(v->waiter.user, NULL);
 }
 

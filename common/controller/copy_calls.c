@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "controller/volume_status.h"
 #include "volume/id.h"
 
 /* Nodes that are asked at a time for copies of one cache volume. */
@@ -113,7 +114,8 @@ int copy_calls_find(struct copy_calls *calls, struct pmem_volume *r, struct erro
 	/* before that a node that is out of service looks like any other */
 	if (controller_require_ready(calls->controller, err) < 0)
 		return -1;
-	copies.n = node_table_find_volume(calls->controller->config.nodes, calls->id, &copies.hits);
+	copies.n = volume_status_holders(r && str_eq(r->handle, calls->id) ? r : NULL,
+		calls->controller->config.nodes, calls->id, &copies.hits);
 	if (!r || (r->handle && !str_eq(r->handle, calls->id)))
 		return judge_unrecorded(calls, &copies, err);
 	if (r->snapshot)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/volume_key.h"
+#include "volume/id.h"
 
 /* Copies by what they mean for the volume. */
 struct tally {
@@ -65,15 +66,46 @@ static size_t find_by_key(
 	return n;
 }
 
+static bool is_believed(const struct pmem_volume *record, const struct node_hit *hit)
+{
+	bool names_its_node = str_eq(record->handle, hit->volume->id) && volume_id_has_node(hit->volume->id);
+
+	return record->origin || names_its_node || pmem_volume_has_node(record, hit->node->report.node_id);
+}
+
+static size_t drop_unbelieved(const struct pmem_volume *record, struct node_hit *hits, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!record || is_believed(record, &hits[i]))
+			hits[kept++] = hits[i];
+	}
+	return kept;
+}
+
+size_t volume_status_holders(const struct pmem_volume *record, const struct node_table *nodes,
+	const char *handle, struct node_hit **ret)
+{
+	size_t n = node_table_find_volume(nodes, handle, ret);
+
+	return drop_unbelieved(record, *ret, n);
+}
+
 size_t volume_status_find(
 	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret)
 {
+	size_t n;
+
 	*ret = NULL;
 	/* damaged copies are known by their handle only, and unfinished ones by their name */
 	if (record->handle)
-		return node_table_find_volume(nodes, record->handle, ret);
+		return volume_status_holders(record, nodes, record->handle, ret);
 	if (record->volume_name)
-		return node_table_find_name(nodes, record->volume_name, ret);
+		n = node_table_find_name(nodes, record->volume_name, ret);
+	else
+		return find_by_key(record, nodes, ret);
+	return drop_unbelieved(record, *ret, n);
 	return find_by_key(record, nodes, ret);
 }
 

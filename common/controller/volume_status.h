@@ -35,10 +35,22 @@ struct pmem_volume *volume_status_new(const struct pmem_volume *record, const st
  * any handle. */
 bool volume_status_is_copy(const struct pmem_volume *record, const struct volume_report *report);
 
-/** volume_status_find() - the nodes that have a copy of the volume of @record, in any phase, live or not.
- * @ret: as of node_table_find_volume(). Return: how many. */
+/** volume_status_find() - the nodes that have a copy of the volume of @record, in any phase, live or not: as
+ * volume_status_holders(). @ret: as of node_table_find_volume(). Return: how many. */
 size_t volume_status_find(
 	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret);
+
+/**
+ * volume_status_holders() - the nodes that report @handle and are believed.
+ * @record: of that volume, or NULL
+ * @ret:    as of node_table_find_volume()
+ *
+ * A handle that names its node is reported by no other one (registry_report.c). One that does not, of a cache
+ * volume or of the Go driver, is believed of nodes that the record names, since the controller has asked
+ * them; without a record of the controller's own calls there is nothing to compare with. Return: how many.
+ */
+size_t volume_status_holders(const struct pmem_volume *record, const struct node_table *nodes,
+	const char *handle, struct node_hit **ret);
 
 /** volume_status_is_filling() - whether a live node reports how far its copy of the volume of @record is
  * filled. */

@@ -284,8 +284,9 @@ static bool add_holders(struct pmem_volume *v, const struct node_hit *hits, size
 	return changed;
 }
 
-/* Nodes that report a copy and are not in the record: by name under any handle of the volume, and damaged
- * ones, which have no name, by handle. */
+/* Nodes that report a copy and are not in the record: damaged ones, which have no name, by handle, and by
+ * name under any handle where the record was made of reports. A record of the controller's own calls names
+ * all nodes that were asked: what another one says of that name is not believed. */
 static bool add_reported(const struct volume_objects *o, struct pmem_volume *v)
 {
 	struct node_hit *hits;
@@ -293,7 +294,7 @@ static bool add_reported(const struct volume_objects *o, struct pmem_volume *v)
 	bool changed = add_holders(v, hits, n);
 
 	free(hits);
-	if (!v->volume_name)
+	if (!v->volume_name || !v->origin)
 		return changed;
 	n = node_table_find_name(nodes_of(o), v->volume_name, &hits);
 	changed = add_holders(v, hits, n) || changed;

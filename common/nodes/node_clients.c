@@ -4,12 +4,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/name_index.h"
 #include "base/str.h"
+#include "nodes/node_text.h"
 
 #define IDLE_MS 60000
+/* Calls to one node at a time: a node that hangs must not keep all callers of the controller waiting. */
+#define CALLS_MAX 16
 
 struct node_client {
 	struct name_link link; /* by node ID */
@@ -141,6 +145,7 @@ static struct node_client *add_client(
 		free(tls_name);
 		return NULL;
 	}
+	grpc_client_set_recipient(client, node->report.node_id);
 	n = x_calloc(1, sizeof(*n));
 	n->owner = c;
 	n->node_id = x_strdup(node->report.node_id);
@@ -163,8 +168,12 @@ static struct node_client *client_for(struct node_clients *c, const struct node 
 		err_set(err, ERR_CANCELLED, "the controller is shutting down");
 		return NULL;
 	}
-	if (n && str_eq(n->endpoint, node->report.endpoint) && str_eq(n->tls_name, tls_name))
-		return n;
+	if (n && str_eq(n->endpoint, node->report.endpoint) && str_eq(n->tls_name, tls_name)) {
+		if (n->calls < CALLS_MAX)
+			return n;
+		err_set(err, ERR_UNAVAILABLE, "%d calls to the node have not ended yet", CALLS_MAX);
+		return NULL;
+	}
 	if (n && n->calls > 0)
 		retire(n);
 	else if (n)
@@ -172,27 +181,36 @@ static struct node_client *client_for(struct node_clients *c, const struct node 
 	return add_client(c, node, TAKE_PTR(tls_name), err);
 }
 
-/* Codes such as RESOURCE_EXHAUSTED mean something about volumes only if the node has sent them. Return: NULL:
- * the error stays as it is. */
-static struct error *made_unavailable(const struct node_call *call, const struct error *error)
+/* Codes such as RESOURCE_EXHAUSTED mean something about volumes only if the node has sent them; others are of
+ * the connection. */
+static bool is_of_connection(const struct node_call *call, const struct error *error)
 {
-	struct error *unavailable = NULL;
+	return error->code != ERR_DEADLINE && error->code != ERR_CANCELLED &&
+	       error->code != ERR_UNAVAILABLE && !grpc_client_call_refused(call->made);
+}
 
-	if (!error || error->code == ERR_DEADLINE || error->code == ERR_CANCELLED ||
-		error->code == ERR_UNAVAILABLE || grpc_client_call_refused(call->made))
-		return NULL;
-	err_set(&unavailable, ERR_UNAVAILABLE, "%s: %s", err_code_name(error->code), error->msg);
-	return unavailable;
+/* The text of a node is cleaned: it becomes a part of messages to callers, and of their Events. */
+static struct error *read_error(const struct node_call *call, const struct error *error)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	struct error *read = NULL;
+
+	if (is_of_connection(call, error))
+		err_set(&read, ERR_UNAVAILABLE, "%s: %s", err_code_name(error->code),
+			node_text(error->msg, arena));
+	else
+		err_set(&read, error->code, "%s", node_text(error->msg, arena));
+	return read;
 }
 
 static void on_reply(void *user, const ProtobufCMessage *reply, const struct error *error)
 {
 	struct node_call *call = user;
 	struct node_client *n = call->client;
-	CLEANUP(error_freep) struct error *unavailable = made_unavailable(call, error);
+	CLEANUP(error_freep) struct error *read = error ? read_error(call, error) : NULL;
 
 	n->used_ns = clock_ns();
-	call->fn(call->user, reply, unavailable ? unavailable : error);
+	call->fn(call->user, reply, read);
 	if (--n->calls == 0 && n->retired)
 		client_free(n);
 	free(call);

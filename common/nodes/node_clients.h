@@ -5,7 +5,9 @@
  *
  * The node must present a certificate for node-<id> if it registered with one, otherwise for
  * pmem-node-controller. A call with another endpoint or name than the last one creates a new client; the old
- * one is freed when its calls in flight have ended. Threads: the loop's.
+ * one is freed when its calls in flight have ended. Each call names its node (GRPC_RECIPIENT_HEADER), so that
+ * another one refuses it. At most 16 calls to a node run at a time; a further one ends with ERR_UNAVAILABLE.
+ * Threads: the loop's.
  */
 #pragma once
 

@@ -584,6 +584,7 @@ void node_report_done(struct node_report *r)
 	free(r->version);
 	free(r->boot_id);
 	free(r->instance);
+	strv_free(r->foreign);
 }
 
 bool node_report_makes(const struct node_report *r, unsigned needs)
@@ -612,10 +613,14 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 		a->serves_modification != b->serves_modification ||
 		a->makes_kata_volumes != b->makes_kata_volumes ||
 		a->makes_direct_volumes != b->makes_direct_volumes ||
-		a->knows_durability != b->knows_durability)
+		a->knows_durability != b->knows_durability || strv_len(a->foreign) != strv_len(b->foreign))
 		return false;
 	for (size_t i = 0; i < a->n_pools; i++) {
 		if (!pool_report_equal(&a->pools[i], &b->pools[i]))
+			return false;
+	}
+	for (size_t i = 0; i < strv_len(a->foreign); i++) {
+		if (!str_eq(a->foreign[i], b->foreign[i]))
 			return false;
 	}
 	for (size_t i = 0; i < a->n_volumes; i++) {

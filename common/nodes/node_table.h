@@ -21,6 +21,10 @@
 
 #define NODE_HASH_LEN 8
 
+/* The largest amount that a node can have: the physical address space of the architectures with persistent
+ * memory has at most 52 bits. Source: Intel SDM volume 3A, 4.1.4 (MAXPHYADDR); Arm ARM, FEAT_LPA. */
+#define NODE_BYTES_MAX (1ULL << 52)
+
 /* One registration; the strings are never NULL. */
 struct node_report {
 	char *node_id;
@@ -36,7 +40,11 @@ struct node_report {
 	struct volume_report *volumes; /* only with has_inventory */
 	size_t n_volumes;
 	bool has_inventory;
+	/* Handles in the report that name another node; strv, NULL: none. They prove nothing: the node had
+	 * another name once, or it lies. */
+	char **foreign;
 	bool bound;                /* its certificate is for node-<id> */
+	bool is_at_endpoint;       /* it came from the address that is its endpoint */
 	bool serves_node_volumes;  /* registry.proto */
 	bool serves_expansion;     /* likewise */
 	bool serves_modification;  /* likewise */

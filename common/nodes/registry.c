@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/core/addr.h"
 #include "nodes/registry_private.h"
 
 #define LOGGED_PER_S 50
@@ -25,12 +26,27 @@ static int check_room(const struct registry *r, const struct node_report *report
 	return 0;
 }
 
+/* The driver of another name has other volumes and another state folder. */
+static int check_driver(
+	const struct registry *r, const Registry__V0__RegisterControllerRequest *m, struct error **err)
+{
+	const char *own = r->config.driver_name;
+
+	if (!own || str_empty(m->driver_name) || str_eq(m->driver_name, own))
+		return 0;
+	return err_set(err, ERR_PRECONDITION,
+		"node \"%s\" runs driver \"%s\", and this is the controller of \"%s\": give both the same -drivername, or "
+		"the node the controller of its driver",
+		m->node_id, m->driver_name, own);
+}
+
 static int read_report(const struct registry *r, const Registry__V0__RegisterControllerRequest *m,
 	struct node_report **ret, struct error **err)
 {
 	CLEANUP(node_report_freep) struct node_report *report = NULL;
 
-	if (registry_report_read(m, &report, err) < 0 || check_room(r, report, err) < 0)
+	if (registry_report_read(m, &report, err) < 0 || check_driver(r, m, err) < 0 ||
+		check_room(r, report, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(report);
 	return 0;
@@ -78,10 +94,9 @@ static void describe_pod_of(const struct applicant *a)
 	pod_reader_ask(a->registry->config.pods, &query, on_pod, copy);
 }
 
-/* Whose call @a is has been found out. @proven: by more than what all nodes share. A driver that does not
- * wait for the answer may be gone, and is not registered any more; but one that unregisters may well go at
- * once. */
-static void applicant_admit(const struct applicant *a, bool proven)
+/* Whose call @a is has been found out. A driver that does not wait for the answer may be gone, and is not
+ * registered any more; but one that unregisters may well go at once. */
+static void applicant_admit(const struct applicant *a)
 {
 	struct error *err = NULL;
 
@@ -93,7 +108,7 @@ static void applicant_admit(const struct applicant *a, bool proven)
 		registry_dismiss(a->registry, a->leaving);
 	if (!a->report || !grpc_call_is_wanted(a->call)) {
 		node_report_free(a->report);
-	} else if (registry_check_lease(a->registry, a->report, proven, &err) < 0) {
+	} else if (registry_check_lease(a->registry, a->report, &err) < 0) {
 		node_report_free(a->report);
 		err_wrap(&err, "registry");
 	} else {
@@ -109,7 +124,7 @@ static void on_checked(void *user, const struct error *error)
 
 	free(user);
 	if (!error) {
-		applicant_admit(&a, /* proven= */ true);
+		applicant_admit(&a);
 		return;
 	}
 	node_report_free(a.report);
@@ -154,7 +169,15 @@ static void apply(const struct applicant *a, struct node_claim *claim)
 	}
 	if (a->report)
 		a->report->bound = standing == REGISTRY_IS_NODE;
-	applicant_admit(a, standing == REGISTRY_IS_NODE);
+	applicant_admit(a);
+}
+
+static bool is_at(const char *endpoint, const char *peer)
+{
+	CLEANUP(error_freep) struct error *malformed = NULL;
+	CLEANUP(addr_done) struct addr a = {0};
+
+	return addr_parse(endpoint, &a, &malformed) == 0 && addr_is_peer_host(&a, peer);
 }
 
 static void register_controller(void *self, struct grpc_call *call, const void *request, void *reply)
@@ -168,6 +191,7 @@ static void register_controller(void *self, struct grpc_call *call, const void *
 		refuse(call, err);
 		return;
 	}
+	a.report->is_at_endpoint = is_at(a.report->endpoint, call->peer);
 	struct node_claim claim = {
 		.node_id = a.report->node_id, .endpoint = a.report->endpoint, .instance = a.report->instance};
 	apply(&a, &claim);

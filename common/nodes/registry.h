@@ -3,11 +3,12 @@
  * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, unregister, and
  * ask about their pods.
  *
- * A live lease stays with its endpoint: a registration from another one is refused with ABORTED until the
- * lease has ended, and the node tries again. One exception: a peer that has proved that it is the node takes
- * the lease at once if another live node has the old endpoint now, since calls there would reach that node.
- * A lease ends when its time is over, or by the unregistration that describes it
- * (docs/decisions/067-a-live-lease-stays.md).
+ * A live lease stays with its endpoint: a registration of the node from another one is refused with ABORTED
+ * until the lease has ended, and the node tries again. So is a registration of another node with that
+ * endpoint, unless it comes from the very address: then the lease that was there ends. A lease ends when its
+ * time is over, or by the unregistration that describes it (docs/decisions/067-a-live-lease-stays.md). A
+ * driver of another name is refused with FAILED_PRECONDITION; one that gives no name is of an earlier
+ * release.
  *
  * Over TLS only pmem-node-controller and node-<id> do any of that, the latter only as <id>, and the
  * former as enum registry_proof says. Over plain TCP, which has to be allowed explicitly beyond loopback,
@@ -34,6 +35,7 @@ enum registry_proof {
 
 struct registry_config {
 	struct loop *loop;
+	const char *driver_name;  /* of the nodes that belong here; borrowed; NULL: any */
 	struct node_table *table; /* borrowed; only the registry adds reports and ends leases */
 	enum registry_proof proof;
 	struct node_tokens *tokens; /* borrowed; with REGISTRY_PROOF_TOKEN only */

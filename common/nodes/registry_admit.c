@@ -28,38 +28,70 @@ static bool may_log(struct registry *r)
 	return log_quota_take(r->log, clock_ns());
 }
 
-/* Whether another live node has the endpoint of @node by now. */
-static bool is_given_to_another(const struct registry *r, const struct node *node)
+/* Another live node with the endpoint of @report; NULL: none. */
+static const struct node *find_holder(const struct registry *r, const struct node_report *report)
 {
 	const struct node *const *nodes;
 	size_t n = node_table_nodes(r->config.table, &nodes);
 
 	for (size_t i = 0; i < n; i++) {
-		if (nodes[i] != node && nodes[i]->live &&
-			str_eq(nodes[i]->report.endpoint, node->report.endpoint))
-			return true;
+		if (nodes[i]->live && str_eq(nodes[i]->report.endpoint, report->endpoint) &&
+			!str_eq(nodes[i]->report.node_id, report->node_id))
+			return nodes[i];
 	}
-	return false;
+	return NULL;
 }
 
-int registry_check_lease(
-	const struct registry *r, const struct node_report *report, bool proven, struct error **err)
+int registry_check_lease(const struct registry *r, const struct node_report *report, struct error **err)
 {
 	const struct node *known = node_table_get_live(r->config.table, report->node_id);
+	const struct node *holder;
 
-	if (!known || str_eq(known->report.endpoint, report->endpoint) ||
-		(proven && is_given_to_another(r, known)))
+	if (known && str_eq(known->report.endpoint, report->endpoint))
+		return 0;
+	if (known)
+		return err_set(err, ERR_ABORTED,
+			"node \"%s\" has a lease at %s: it is given to %s when the driver there has unregistered, or "
+			"has sent nothing for %" PRIu64 " s",
+			report->node_id, known->report.endpoint, report->endpoint,
+			known->report.lease_ms / MS_PER_S);
+	holder = find_holder(r, report);
+	if (!holder || report->is_at_endpoint)
 		return 0;
 	return err_set(err, ERR_ABORTED,
-		"node \"%s\" has a lease at %s: it is given to %s when the driver there has unregistered, or "
-		"has sent nothing for %" PRIu64 " s",
-		report->node_id, known->report.endpoint, report->endpoint, known->report.lease_ms / MS_PER_S);
+		"node \"%s\" has a lease at %s: node \"%s\", which has registered from another address, can have that "
+		"endpoint when the lease is over",
+		holder->report.node_id, report->endpoint, report->node_id);
+}
+
+/* A node that calls from the endpoint is there. Whoever had it before is not, since addresses of pods are
+ * given out again, or never was. */
+static void evict(struct registry *r, const struct node_report *report)
+{
+	const struct node *holder = find_holder(r, report);
+
+	if (!holder)
+		return;
+	if (may_log(r))
+		log_warn("the endpoint of a node is another node's now: its lease has ended",
+			F_STR("node", holder->report.node_id), F_STR("endpoint", report->endpoint),
+			F_STR("now", report->node_id));
+	node_table_end(r->config.table, holder->report.node_id);
 }
 
 void registry_admit(struct registry *r, struct node_report *report)
 {
+	const struct node *live = node_table_get_live(r->config.table, report->node_id);
 	const char *msg = news(node_table_get(r->config.table, report->node_id), report);
 
+	if (!live || !str_eq(live->report.endpoint, report->endpoint))
+		evict(r, report);
+	if (strv_len(report->foreign) > 0 && msg && may_log(r))
+		log_warn(
+			"a node reports volumes whose IDs name another node: they are ignored, unless they are deleted "
+			"while no node has that name",
+			F_STR("node", report->node_id), F_STR("first", report->foreign[0]),
+			F_U64("volumes", strv_len(report->foreign)));
 	if (msg && may_log(r))
 		log_info(msg, F_STR("node", report->node_id), F_STR("endpoint", report->endpoint),
 			F_STR("version", report->version), F_U64("volumes", report->n_volumes),

@@ -61,10 +61,10 @@ int registry_check_asking(const Registry__V0__DescribePodRequest *m, struct erro
 
 /* registry_admit.c */
 
-/** registry_check_lease() - whether @report may have the lease of its node now, as registry.h says. @proven:
- * its peer has proved that it is the node. Return: 0, or -1 with ERR_ABORTED. */
-int registry_check_lease(const struct registry *r, const struct node_report *report, bool proven,
-	struct error **err) MUST_CHECK;
+/** registry_check_lease() - whether @report may have the lease of its node now, as registry.h says. Return:
+ * 0, or -1 with ERR_ABORTED. */
+int registry_check_lease(
+	const struct registry *r, const struct node_report *report, struct error **err) MUST_CHECK;
 
 /** registry_admit() - put @report (taken) into the table, and say in the log what is new about it. */
 void registry_admit(struct registry *r, struct node_report *report);

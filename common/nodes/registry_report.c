@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RegisterControllerRequest, checked. */
-#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
@@ -53,7 +54,8 @@ static int check_head(const Registry__V0__RegisterControllerRequest *m, struct e
 		check_text("device_mode", m->device_mode, REGISTRY_MAX_TEXT, err) < 0 ||
 		check_text("version", m->version, REGISTRY_MAX_TEXT, err) < 0 ||
 		check_text("boot_id", m->boot_id, REGISTRY_MAX_TEXT, err) < 0 ||
-		check_text("instance", m->instance, REGISTRY_MAX_TEXT, err) < 0)
+		check_text("instance", m->instance, REGISTRY_MAX_TEXT, err) < 0 ||
+		check_text("driver_name", m->driver_name, REGISTRY_MAX_TEXT, err) < 0)
 		return -1;
 	if (m->lease_seconds == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT,
@@ -82,6 +84,29 @@ static enum durability read_durability(Registry__V0__RegionCapacity__Durability 
 	return DURABILITY_UNKNOWN;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Amounts of one pool. Those that contradict each other are cut to the smaller one: the report of a driver is
+ * made while volumes come and go. */
+static int read_amounts(const Registry__V0__RegionCapacity *m, struct pool_report *ret, struct error **err)
+{
+	uint64_t available_bytes = smaller(m->available_bytes, m->total_bytes);
+
+	if (m->total_bytes > NODE_BYTES_MAX || m->region_bytes > NODE_BYTES_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "region %s is larger than any memory", m->name);
+	ret->capacity = (struct capacity){m->total_bytes, available_bytes,
+		smaller(m->max_volume_bytes, available_bytes),
+		smaller(m->max_sector_volume_bytes, available_bytes)};
+	ret->region_bytes = m->region_bytes;
+	ret->erasing_bytes = smaller(m->erasing_bytes, m->total_bytes);
+	for (size_t i = 0; i < ret->n_free_extents; i++)
+		ret->free_extent_bytes[i] = smaller(m->free_extent_bytes[i], m->total_bytes);
+	return 0;
+}
+
 static int read_pool(const Registry__V0__RegionCapacity *m, struct pool_report *ret, struct error **err)
 {
 	if (check_text("name of a region", m->name, REGISTRY_MAX_TEXT, err) < 0)
@@ -89,16 +114,14 @@ static int read_pool(const Registry__V0__RegionCapacity *m, struct pool_report *
 	if (m->n_free_extent_bytes > LAYOUT_EXTENTS_MAX)
 		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d free extents", LAYOUT_EXTENTS_MAX);
 	*ret = (struct pool_report){.name = x_strdup(m->name),
-		.capacity = {m->total_bytes, m->available_bytes, m->max_volume_bytes,
-			m->max_sector_volume_bytes},
-		.region_bytes = m->region_bytes,
 		.rules = {m->unit_bytes, m->map_align_bytes, m->btt_start_bytes},
 		.durability = read_durability(m->durability),
 		.n_free_extents = m->n_free_extent_bytes,
-		.incomplete = m->incomplete,
-		.erasing_bytes = m->erasing_bytes};
-	for (size_t i = 0; i < ret->n_free_extents; i++)
-		ret->free_extent_bytes[i] = m->free_extent_bytes[i];
+		.incomplete = m->incomplete};
+	if (read_amounts(m, ret, err) < 0) {
+		pool_report_done(ret);
+		return -1;
+	}
 	return 0;
 }
 
@@ -139,28 +162,20 @@ static enum volume_dax read_dax(Registry__V0__InventoryVolume__Dax dax)
 	return VOLUME_DAX_UNKNOWN;
 }
 
-/* The word is shown as the reason of a condition. */
-static bool is_reason(const char *text)
-{
-	size_t len = strlen(text);
-
-	return len > 0 && len <= HEALTH_REASON_MAX && isupper((unsigned char)*text) &&
-	       strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == len;
-}
-
-/* A status that cannot be shown is no reason to refuse a node. */
+/* A condition and an Event show what is wrong: a text of this controller for each reason, since those of a
+ * node could say anything. The node's own commands have the details. A reason of a later release is not known
+ * here. */
 static void read_health(const Registry__V0__InventoryVolume *m, struct volume_health *ret)
 {
 	for (size_t i = 0; i < m->n_health; i++) {
 		const Registry__V0__HealthStatus *s = m->health[i];
+		const char *reason = health_reason_known(s->reason);
 		bool known = s->severity >= REGISTRY__V0__HEALTH_STATUS__SEVERITY__DEGRADED &&
 			     s->severity <= REGISTRY__V0__HEALTH_STATUS__SEVERITY__DATA_LOSS;
-		CLEANUP(error_freep) struct error *ignored = NULL;
 
-		if (is_reason(s->reason) && !health_find(ret, s->reason) &&
-			check_text("message", s->message, HEALTH_MESSAGE_MAX, &ignored) == 0)
-			health_add(ret, known ? (enum health_severity)s->severity : HEALTH_DEGRADED,
-				s->reason, "%s", s->message);
+		if (!health_find(ret, reason))
+			health_add(ret, known ? (enum health_severity)s->severity : HEALTH_DEGRADED, reason,
+				"%s", health_reason_text(reason));
 	}
 }
 
@@ -189,9 +204,10 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_rep
 {
 	if (!volume_handle_valid(m->id))
 		return err_set(err, ERR_INVALID_ARGUMENT, "id of a volume is not valid");
-	if (strlen(m->name) > VOLUME_NAME_MAX)
-		return err_set(err, ERR_INVALID_ARGUMENT, "name of volume %s is longer than %d bytes", m->id,
-			VOLUME_NAME_MAX);
+	if (!str_empty(m->name) && volume_name_check(m->name, err) < 0)
+		return err_wrap(err, "volume %s", m->id);
+	if (m->size_bytes > NODE_BYTES_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s is larger than any memory", m->id);
 	*ret = (struct volume_report){.id = x_strdup(m->id),
 		.name = x_strdup(m->name),
 		.size_bytes = m->size_bytes,
@@ -243,15 +259,32 @@ static int read_pools(
 	return 0;
 }
 
+/* Volumes whose IDs name another node are not this node's to report: they would become copies of a volume
+ * that another node has, for all calls and conditions. */
 static int read_inventory(const Registry__V0__Inventory *m, struct node_report *r, struct error **err)
 {
+	char hash[SHA224_HEX_LEN + 1];
+	size_t n_foreign = 0;
+
 	if (!m)
 		return 0;
+	sha224_hex(r->node_id, strlen(r->node_id), hash);
+	hash[NODE_HASH_LEN] = '\0';
 	r->has_inventory = true;
 	r->volumes = x_calloc(m->n_volumes, sizeof(*r->volumes));
-	for (; r->n_volumes < m->n_volumes; r->n_volumes++) {
-		if (read_volume(m->volumes[r->n_volumes], &r->volumes[r->n_volumes], err) < 0)
+	r->foreign = x_calloc(m->n_volumes + 1, sizeof(*r->foreign));
+	for (size_t i = 0; i < m->n_volumes; i++) {
+		struct volume_report *v = &r->volumes[r->n_volumes];
+
+		if (read_volume(m->volumes[i], v, err) < 0)
 			return -1;
+		if (volume_id_fits_node(v->id, hash)) {
+			r->n_volumes++;
+		} else {
+			r->foreign[n_foreign++] = TAKE_PTR(v->id);
+			volume_report_done(v);
+			*v = (struct volume_report){0};
+		}
 	}
 	return check_ids(r, err);
 }

@@ -166,6 +166,13 @@ bool volume_id_has_node(const char *id)
 	return node_hash_of(id) != NULL;
 }
 
+bool volume_id_fits_node(const char *id, const char *node_hash)
+{
+	const char *hash = node_hash_of(id);
+
+	return !hash || str_eq(hash, node_hash);
+}
+
 bool volume_id_names_node(const char *id, const char *node_id)
 {
 	const char *hash = node_hash_of(id);

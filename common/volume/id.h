@@ -66,6 +66,10 @@ bool volume_id_names_node(const char *id, const char *node_id);
 /** volume_id_names_other_node() - whether @id says that the volume is on a node other than @node_id. */
 bool volume_id_names_other_node(const char *id, const char *node_id);
 
+/** volume_id_fits_node() - whether @id, in any form, may be that of a volume on the node with @node_hash, as
+ * of volume_ids_have(): it names that node, or none. Hashes nothing. */
+bool volume_id_fits_node(const char *id, const char *node_hash);
+
 /** volume_id_has_minted_form() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver
  * (0.7 and later): one to six bytes of the name, a hyphen, and digits of its hash. A device without a record
  * can only be a volume or a snapshot of ours if its name has that form: all others are foreign, whatever pool

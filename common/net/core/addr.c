@@ -393,6 +393,34 @@ void addr_peer(int fd, struct buf *out)
 	}
 }
 
+/* An IPv4 address as IPv6 sockets show it. */
+static struct in6_addr mapped(const union sock_addr *sa)
+{
+	struct in6_addr address = {0};
+
+	if (sa->any.sa_family == AF_INET6)
+		return sa->in6.sin6_addr;
+	address.s6_addr[10] = address.s6_addr[11] = 0xff;
+	memcpy(&address.s6_addr[12], &sa->in.sin_addr, sizeof(sa->in.sin_addr));
+	return address;
+}
+
+bool addr_is_peer_host(const struct addr *a, const char *peer)
+{
+	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://%s", peer);
+	CLEANUP(error_freep) struct error *malformed = NULL;
+	CLEANUP(addr_done) struct addr other = {0};
+	union sock_addr sa[2];
+
+	if (a->is_unix || addr_parse(endpoint, &other, &malformed) < 0)
+		return false;
+	(void)sock_addr_of(a, &sa[0]);
+	(void)sock_addr_of(&other, &sa[1]);
+	const struct in6_addr ours = mapped(&sa[0]);
+	const struct in6_addr theirs = mapped(&sa[1]);
+	return memcmp(&ours, &theirs, sizeof(ours)) == 0;
+}
+
 bool addr_has_hung_up(int fd)
 {
 	char byte;

@@ -77,6 +77,9 @@ bool addr_has_unsent(int fd);
  * connection. */
 bool addr_has_unread(int fd);
 
+/** addr_is_peer_host() - whether the host of @a, a TCP address, is that of @peer, as addr_peer() gives it. */
+bool addr_is_peer_host(const struct addr *a, const char *peer);
+
 /** addr_peer() - append the peer of the connected socket @fd to @out, for logs: "10.0.0.1:4711", or "pid 17
  * uid 0". Nothing is appended when it is not known. */
 void addr_peer(int fd, struct buf *out);

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "net/grpc/grpc_message.h"
 #include "net/grpc/grpc_protobuf.h"
+#include "net/grpc/grpc_service.h"
 #include "net/grpc/grpc_status.h"
 #include "net/grpc/grpc_timeout.h"
 
@@ -18,6 +19,7 @@ struct grpc_client {
 	struct h2_channel *channel;
 	const char *scheme;
 	char *authorization; /* NULL: none */
+	char *recipient;     /* NULL: none */
 	size_t refs;         /* of its calls, and of its owner: those that free() ends may make new ones */
 };
 
@@ -116,11 +118,18 @@ void grpc_client_authorize(struct grpc_client *c, const char *value)
 	free(old);
 }
 
+void grpc_client_set_recipient(struct grpc_client *c, const char *node_id)
+{
+	free(c->recipient);
+	c->recipient = x_strdup(node_id);
+}
+
 static void client_unref(struct grpc_client *c)
 {
 	if (--c->refs > 0)
 		return;
 	grpc_client_authorize(c, NULL);
+	free(c->recipient);
 	free(c);
 }
 
@@ -222,7 +231,7 @@ void grpc_client_free(struct grpc_client *c)
 
 static struct h2_request *send_request(struct grpc_client_call *call, struct span packed, uint64_t timeout_ms)
 {
-	struct h2_header headers[11] = {
+	struct h2_header headers[12] = {
 		H2_HEADER(":method", "POST"),
 		H2_HEADER(":scheme", call->client->scheme),
 		H2_HEADER(":path", call->path),
@@ -241,6 +250,8 @@ static struct h2_request *send_request(struct grpc_client_call *call, struct spa
 	}
 	if (call->client->authorization)
 		headers[n++] = H2_HEADER("authorization", call->client->authorization);
+	if (call->client->recipient)
+		headers[n++] = H2_HEADER(GRPC_RECIPIENT_HEADER, call->client->recipient);
 	return h2_channel_request(call->client->channel, headers, n, packed, &events, call);
 }
 

@@ -36,6 +36,10 @@ DEFINE_CLEANUP(struct grpc_client *, grpc_client_free);
  * NULL: without that header. The value is a secret: the caller ensures that the channel uses TLS. */
 void grpc_client_authorize(struct grpc_client *c, const char *value);
 
+/** grpc_client_set_recipient() - calls begun from now on have the header GRPC_RECIPIENT_HEADER with @node_id
+ * (copied). */
+void grpc_client_set_recipient(struct grpc_client *c, const char *node_id);
+
 /**
  * grpc_client_call() - start a unary call.
  * @path:       "/csi.v1.Identity/Probe"

@@ -13,6 +13,7 @@
 
 /* of a method that does not exist, in the log */
 #define MAX_LOGGED_PATH 256
+#define MAX_PEER        128
 
 /* Timers count in ms of another width; a longer wait is made of several. */
 #define MAX_TIMER_MS 3600000
@@ -65,6 +66,14 @@ static const char *const *copy_names(const struct grpc_conn *c, struct arena *ar
 	return copy;
 }
 
+static const char *copy_peer(const struct grpc_conn *c, struct arena *arena)
+{
+	CLEANUP(buf_done) struct buf peer = BUF_INIT(MAX_PEER);
+
+	conn_peer(c->head.conn, &peer);
+	return arena_strdup(arena, buf_str(&peer));
+}
+
 static const char *copy_text(struct span text, struct arena *arena)
 {
 	char *copy;
@@ -95,6 +104,7 @@ static struct grpc_stream *stream_new(struct grpc_conn *c, int32_t id, const str
 		head->timeout_ns == UINT64_MAX ? DEADLINE_NONE : st->begin_ns + head->timeout_ns;
 	st->call.id = c->server->calls++;
 	st->call.peer_names = copy_names(c, st->call.arena);
+	st->call.peer = copy_peer(c, st->call.arena);
 	st->call.authorization = copy_text(head->authorization, st->call.arena);
 	st->next = c->streams;
 	c->streams = st;
@@ -509,6 +519,17 @@ static int check_place(const struct grpc_conn *c, struct error **err)
 	return err_set(err, ERR_UNAVAILABLE, "too many calls at a time");
 }
 
+static int check_recipient(const struct grpc_conn *c, const struct grpc_head *head, struct error **err)
+{
+	const char *recipient = c->server->config.recipient;
+	struct span wanted = head->recipient;
+
+	if (!wanted.p || !recipient || span_eq(wanted, recipient))
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "this is node %s, and the call is for node %.*s", recipient,
+		(int)(wanted.n < MAX_LOGGED_PATH ? wanted.n : MAX_LOGGED_PATH), (const char *)wanted.p);
+}
+
 /* Every client of gRPC sends te. Others want a body, and are answered when they have sent theirs; but a reply
  * to HEAD has none. */
 static bool is_foreign(const struct grpc_head *head, unsigned http)
@@ -537,7 +558,7 @@ static void on_headers(void *user, int32_t id, const struct h2_header *headers, 
 	if (grpc_head_read(c->server->config.services, headers, n, &head, &http, &err) < 0) {
 		grpc_server_sign(c->server, &err);
 		refuse(c, id, &head, http, &err);
-	} else if (check_place(c, &err) < 0) {
+	} else if (check_recipient(c, &head, &err) < 0 || check_place(c, &err) < 0) {
 		grpc_server_sign(c->server, &err);
 		reject(c, id, &head, 200, err);
 	} else {

@@ -85,6 +85,7 @@ struct grpc_head {
 	struct span timeout;
 	struct span encoding;
 	struct span authorization;
+	struct span recipient;
 	uint64_t timeout_ns; /* UINT64_MAX: none */
 	const struct grpc_method *target;
 	const struct grpc_service *service; /* that it belongs to */

@@ -34,6 +34,7 @@ static void collect(const struct h2_header *headers, size_t n, struct grpc_head 
 		{"grpc-timeout", &ret->timeout},
 		{"grpc-encoding", &ret->encoding},
 		{"authorization", &ret->authorization},
+		{GRPC_RECIPIENT_HEADER, &ret->recipient},
 	};
 
 	for (size_t i = 0; i < n; i++) {

@@ -34,10 +34,14 @@ struct grpc_server_config {
 	struct loop *loop;                   /* borrowed */
 	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
-	bool allow_plain_tcp;                /* TCP without TLS is allowed (-insecure) */
-	struct handshakes *handshakes;       /* borrowed; NULL when no listener has TLS */
-	struct grpc_observer observer;       /* ended may be NULL */
-	unsigned max_connections;            /* 0: LIMIT_CONNECTIONS */
+	/* Node that calls are served for: one that names another node in GRPC_RECIPIENT_HEADER is refused
+	 * with UNAVAILABLE before its message is read, and one without that header is not, since clients of
+	 * earlier releases and kubelet send none. NULL: the header is ignored. Borrowed */
+	const char *recipient;
+	bool allow_plain_tcp;          /* TCP without TLS is allowed (-insecure) */
+	struct handshakes *handshakes; /* borrowed; NULL when no listener has TLS */
+	struct grpc_observer observer; /* ended may be NULL */
+	unsigned max_connections;      /* 0: LIMIT_CONNECTIONS */
 };
 
 /** grpc_server_new() - a server without listeners. Return: never NULL; grpc_server_free() after it has

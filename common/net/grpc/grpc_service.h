@@ -15,12 +15,17 @@
 #include "base/arena.h"
 #include "base/error.h"
 
+/* Names the node that a call is meant for: addresses are given to others, and a stale or false one must not
+ * make another node act. */
+#define GRPC_RECIPIENT_HEADER "pmem-csi-node"
+
 struct grpc_call {
 	struct arena *arena;  /* for everything that the reply points to */
 	uint64_t deadline_ns; /* DEADLINE_NONE when the client gave none */
 	uint64_t id;          /* number of the call in its server, for logs */
 	/* dNSNames of the peer's verified certificate, NULL-terminated, in arena; NULL without TLS */
 	const char *const *peer_names;
+	const char *peer;          /* address that the call comes from, as addr_peer() gives it; in arena */
 	const char *authorization; /* value of that header, in arena; NULL if absent. A secret */
 };
 

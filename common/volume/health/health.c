@@ -14,6 +14,52 @@
 
 #define TEXT_MAX (HEALTH_STATUSES_MAX * (HEALTH_MESSAGE_MAX + HEALTH_REASON_MAX + 4))
 
+/* Details are with the node. */
+static const struct {
+	const char *reason;
+	const char *text;
+} reasons[HEALTH_REASONS + 1] = {
+	{HEALTH_MEDIA_ERROR, "part of its memory cannot be read"},
+	{HEALTH_DEVICE_MISSING, "its device is not available, or its pool is absent or incomplete"},
+	{HEALTH_STATE_DAMAGED, "its state file cannot be read"},
+	{HEALTH_FS_READONLY,
+		"its file system has become read-only after an error, until it is mounted again"},
+	{HEALTH_FS_FULL, "its file system has no space or no inodes left"},
+	{HEALTH_FS_ERROR, "ext4 has found errors in its metadata"},
+	{HEALTH_FS_SHUT_DOWN, "its file system was shut down after an error, until it is mounted again"},
+	{HEALTH_FS_HANGS, "its file system does not answer"},
+	{HEALTH_DIMM_LOST_DATA, "memory modules have lost content, which may be anywhere in the volume"},
+	{HEALTH_DIRTY_SHUTDOWN,
+		"memory modules lost power before everything was saved: what was written last may be missing anywhere in the volume"},
+	{HEALTH_DIMM_DEGRADED, "memory modules report trouble"},
+	{HEALTH_OTHER,
+		"its driver, which is of a later release, reports trouble that the controller does not know"},
+};
+
+const char *health_reason_at(size_t i)
+{
+	return reasons[i].reason;
+}
+
+static size_t find_reason(const char *reason)
+{
+	size_t i = 0;
+
+	while (i < HEALTH_REASONS && !str_eq(reasons[i].reason, reason))
+		i++;
+	return i;
+}
+
+const char *health_reason_known(const char *reason)
+{
+	return reasons[find_reason(reason)].reason;
+}
+
+const char *health_reason_text(const char *reason)
+{
+	return reasons[find_reason(reason)].text;
+}
+
 void health_add(
 	struct volume_health *h, enum health_severity severity, const char *reason, const char *fmt, ...)
 {

@@ -39,6 +39,20 @@ enum health_severity {
 #define HEALTH_DIMM_LOST_DATA "DimmLostData"
 #define HEALTH_DIRTY_SHUTDOWN "DirtyShutdown"
 #define HEALTH_DIMM_DEGRADED  "DimmDegraded"
+#define HEALTH_OTHER          "Other" /* of a later release */
+
+/* Those that this release knows, without HEALTH_OTHER. */
+#define HEALTH_REASONS 11
+
+/** health_reason_at() - the reason with that number, below HEALTH_REASONS. */
+const char *health_reason_at(size_t i);
+
+/** health_reason_known() - @reason if this release knows it, otherwise HEALTH_OTHER. Static storage. */
+const char *health_reason_known(const char *reason);
+
+/** health_reason_text() - what @reason means, in words that are the same on all nodes. @reason: of
+ * health_reason_known() */
+const char *health_reason_text(const char *reason);
 
 struct health_status {
 	enum health_severity severity;

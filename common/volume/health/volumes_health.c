@@ -443,14 +443,10 @@ void volumes_list_dimms(struct volumes *v, struct dimms *ret)
 
 void volumes_count_health(struct volumes *v, struct health_count ret[static HEALTH_REASONS])
 {
-	static const char *const reasons[HEALTH_REASONS] = {HEALTH_MEDIA_ERROR, HEALTH_DEVICE_MISSING,
-		HEALTH_STATE_DAMAGED, HEALTH_FS_READONLY, HEALTH_FS_FULL, HEALTH_FS_ERROR,
-		HEALTH_FS_SHUT_DOWN, HEALTH_FS_HANGS, HEALTH_DIMM_LOST_DATA, HEALTH_DIRTY_SHUTDOWN,
-		HEALTH_DIMM_DEGRADED};
 	CLEANUP(health_table_done) struct health_table t = {0};
 
 	for (size_t i = 0; i < HEALTH_REASONS; i++)
-		ret[i] = (struct health_count){.reason = reasons[i]};
+		ret[i] = (struct health_count){.reason = health_reason_at(i)};
 	volumes_list_unhealthy(v, &t);
 	for (size_t i = 0; i < t.n; i++)
 		count(ret, &t.list[i].health);

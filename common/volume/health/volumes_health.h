@@ -44,8 +44,6 @@ struct health_count {
 	size_t n;
 };
 
-#define HEALTH_REASONS 11
-
 /** volumes_count_health() - count the volumes of each reason, also of those of which there is none. Never
  * waits.
  */

@@ -336,7 +336,7 @@ static char *cache_id(void)
 	return text;
 }
 
-/* A cache volume with copies on both nodes; n2 is not in the record. */
+/* A cache volume with copies on both nodes. */
 static void begin_with_cache_volume(void)
 {
 	struct pmem_volume *v = desk_record(&d, NAME);
@@ -344,6 +344,7 @@ static void begin_with_cache_volume(void)
 	free(v->handle);
 	v->handle = x_strdup(cache_id());
 	desk_put_record(&d, RECORD_STATUS, v);
+	change_record(add_second, RECORD_SPEC);
 	put("n1", cache_id());
 	put("n2", cache_id());
 	desk_expand(&d, &a, cache_id(), 2 * DESK_GIB);

@@ -153,7 +153,7 @@ START_TEST(a_record_that_cannot_be_read_is_waited_for)
 }
 END_TEST
 
-/* A cache volume with copies on both nodes; n2 is not in the record. */
+/* A cache volume with copies on both nodes. */
 static void begin_with_cache_volume(void)
 {
 	struct pmem_volume *v = desk_record(&d, NAME);
@@ -163,6 +163,9 @@ static void begin_with_cache_volume(void)
 	free(v->handle);
 	v->handle = x_strdup(text);
 	desk_put_record(&d, RECORD_STATUS, v);
+	v = desk_record(&d, NAME);
+	pmem_volume_add_node(v, "n2");
+	desk_put_record(&d, RECORD_SPEC, v);
 	put("n1", text);
 	put("n2", text);
 	desk_modify(&d, &a, text, "eraseafter", "false");
@@ -176,8 +179,7 @@ START_TEST(all_copies_are_modified)
 	ck_assert(!a.finished);
 	desk_modified(&d.calls[0]);
 	DESK_OK(&a);
-	/* nor is it written that n2 has one: nothing new is made there */
-	desk_check_nodes(&d, NAME, "n1");
+	desk_check_nodes(&d, NAME, "n1 n2");
 }
 END_TEST
 

@@ -624,6 +624,7 @@ START_TEST(a_node_has_one_copy)
 	struct node_report *r = report_new("n1");
 
 	free(TAKE_PTR(record->handle));
+	pmem_volume_add_node(record, "n2");
 	report_add_volume(r, "a", NAME)->phase = PHASE_ERASING;
 	report_add_volume(r, "b", NAME)->phase = PHASE_CREATING;
 	report_add_volume(r, "c", NAME)->phase = PHASE_ERASING;

@@ -27,6 +27,7 @@ static void open_registry(struct rig *rig, const struct rig_tls *tls)
 	rig->workers = workers_new(0);
 	rig->table = node_table_new();
 	rig->registry = registry_new(&(struct registry_config){.loop = rig->loop,
+		.driver_name = "pmem-csi.example",
 		.table = rig->table,
 		.proof = tls->proof,
 		.tokens = tls->tokens,

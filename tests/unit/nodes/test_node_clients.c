@@ -11,7 +11,7 @@
 #define PROBE    "/csi.v1.Identity/Probe"
 #define INFO     "/csi.v1.Identity/GetPluginInfo"
 #define ROUND_MS 2
-#define MAX_HELD 4
+#define MAX_HELD 16
 #define FAR_MS   60000
 
 /* A driver of a node. */
@@ -137,7 +137,7 @@ static const struct grpc_method methods[] = {
 };
 
 /* With the certificate @leaf. */
-static void driver_open(struct driver *d, const char *leaf)
+static void driver_open_for(struct driver *d, const char *leaf, const char *node)
 {
 	static const char *const peers[] = {"pmem-registry", NULL};
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -145,13 +145,20 @@ static void driver_open(struct driver *d, const char *leaf)
 	*d = (struct driver){.services[0] = {.methods = methods, .self = d}};
 	d->tls = certs_context(&(struct certs_choice){
 		.role = TLS_SERVER, .ca = "own", .leaf = leaf, .alpn = "h2", .peers = peers});
-	d->server = grpc_server_new(&(struct grpc_server_config){.loop = loop,
+	d->server = grpc_server_new(&(struct grpc_server_config){.recipient = node,
+		.loop = loop,
 		.workers = workers,
 		.services = d->services,
 		.allow_plain_tcp = true,
 		.handshakes = handshakes});
 	ASSERT_OK(grpc_server_listen(d->server, "tcp://127.0.0.1:0", d->tls, &err));
 	snprintf(d->endpoint, sizeof(d->endpoint), "tcp://127.0.0.1:%u", grpc_server_port(d->server));
+}
+
+/* As drivers of earlier releases, which do not look at the recipient of a call. */
+static void driver_open(struct driver *d, const char *leaf)
+{
+	driver_open_for(d, leaf, /* node= */ NULL);
 }
 
 static void driver_release(struct driver *d)
@@ -321,6 +328,57 @@ START_TEST(calls_share_a_connection_until_the_endpoint_changes)
 }
 END_TEST
 
+/* An address may be another node's by now, or never have been that of the node that registered with it. */
+START_TEST(a_call_reaches_the_node_that_it_is_for)
+{
+	struct driver right, wrong;
+
+	open_all(0);
+	driver_open_for(&right, "own/pmem-node-controller", "a");
+	driver_open_for(&wrong, "own/pmem-node-controller", "b");
+	call(right.endpoint, false, PROBE, 0, "");
+	call(wrong.endpoint, false, PROBE, ERR_UNAVAILABLE, "this is node b, and the call is for node a");
+	ck_assert_uint_eq(right.calls, 1);
+	ck_assert_uint_eq(wrong.calls, 0);
+	driver_close(&right);
+	driver_close(&wrong);
+	close_all();
+}
+END_TEST
+
+static bool is_full(const void *user)
+{
+	const struct driver *d = user;
+
+	return d->n_held == MAX_HELD;
+}
+
+START_TEST(a_node_that_hangs_keeps_sixteen_calls)
+{
+	struct driver d;
+	struct node *n;
+	struct result held[MAX_HELD] = {0}, more = {0};
+
+	open_all(0);
+	driver_open(&d, "own/node-a");
+	d.hold = true;
+	n = node_at("a", d.endpoint, true);
+	for (size_t i = 0; i < MAX_HELD; i++)
+		begin(n, PROBE, FAR_MS, &held[i]);
+	until(is_full, &d);
+	begin(n, PROBE, FAR_MS, &more);
+	check(&more, ERR_UNAVAILABLE, "16 calls to the node have not ended yet");
+	driver_release(&d);
+	for (size_t i = 0; i < MAX_HELD; i++)
+		check(&held[i], 0, "");
+	begin(n, PROBE, FAR_MS, &more);
+	check(&more, 0, "");
+	node_free(n);
+	driver_close(&d);
+	close_all();
+}
+END_TEST
+
 START_TEST(a_call_to_the_old_endpoint_ends_by_itself)
 {
 	struct node *n;
@@ -474,6 +532,7 @@ START_TEST(the_end_cancels_calls_and_those_made_because_of_it)
 END_TEST
 
 CERTS_MAIN("nodes/node_clients", a_node_proves_the_name_that_it_registered_with,
+	a_call_reaches_the_node_that_it_is_for, a_node_that_hangs_keeps_sixteen_calls,
 	calls_share_a_connection_until_the_endpoint_changes, a_call_to_the_old_endpoint_ends_by_itself,
 	a_connection_that_idles_is_closed_and_opened_again, a_call_that_lasts_is_not_idle,
 	only_what_the_node_has_sent_keeps_its_code, a_node_that_is_not_there_is_unavailable,

@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "nodes/registry_private.h"
 #include "unit/nodes/registry_rig.h"
+#include "unit/nodes/reports.h"
+#include "volume/id.h"
 
 #define A "tcp://192.0.2.1:10001"
 #define B "tcp://192.0.2.2:10001"
@@ -146,20 +148,17 @@ START_TEST(phases_are_kept_and_those_of_later_releases_kept_apart)
 }
 END_TEST
 
-START_TEST(health_is_kept_as_far_as_it_can_be_shown)
+START_TEST(health_is_shown_in_words_of_the_controller)
 {
 	Registry__V0__RegisterControllerRequest m;
 	Registry__V0__InventoryVolume volume;
 	Registry__V0__Inventory inventory;
 	char node[] = "n", endpoint[] = A, id[] = "id";
-	char reasons[][80] = {"MediaError", "MediaError", "lower", "", "With Blank", "With\"Quote", "Later",
-		"A1234567890123456789012345678901234567890123456789012345678901234"};
-	char message[] = "text", control[] = "te\nxt";
-	char *long_message = x_calloc(HEALTH_MESSAGE_MAX + 2, 1);
-	Registry__V0__HealthStatus statuses[10];
+	char reasons[][16] = {"MediaError", "MediaError", "Later", "With Blank"};
+	char message[] = "call +1 555 0100";
+	Registry__V0__HealthStatus statuses[ARRAY_SIZE(reasons)];
 	Registry__V0__HealthStatus *list[ARRAY_SIZE(statuses)];
 
-	memset(long_message, 'a', HEALTH_MESSAGE_MAX + 1);
 	registry__v0__register_controller_request__init(&m);
 	registry__v0__inventory_volume__init(&volume);
 	registry__v0__inventory__init(&inventory);
@@ -167,15 +166,10 @@ START_TEST(health_is_kept_as_far_as_it_can_be_shown)
 		list[i] = &statuses[i];
 		registry__v0__health_status__init(list[i]);
 		list[i]->severity = REGISTRY__V0__HEALTH_STATUS__SEVERITY__DATA_LOSS;
-		list[i]->reason = reasons[i < ARRAY_SIZE(reasons) ? i : 6];
+		list[i]->reason = reasons[i];
 		list[i]->message = message;
 	}
-	list[6]->severity = (Registry__V0__HealthStatus__Severity)77;
-	char other[] = "Other", another[] = "Another";
-	list[8]->reason = other;
-	list[8]->message = control;
-	list[9]->reason = another;
-	list[9]->message = long_message;
+	list[2]->severity = (Registry__V0__HealthStatus__Severity)77;
 	volume.id = id;
 	volume.n_health = ARRAY_SIZE(list);
 	volume.health = list;
@@ -190,16 +184,15 @@ START_TEST(health_is_kept_as_far_as_it_can_be_shown)
 	const struct volume_health *h = &node_table_get(rig.table, "n")->report.volumes[0].health;
 	ck_assert_uint_eq(h->n, 2);
 	ck_assert_str_eq(h->list[0].reason, "MediaError");
-	ck_assert_str_eq(h->list[0].message, "text");
+	ck_assert_str_eq(h->list[0].message, "part of its memory cannot be read");
 	ck_assert_int_eq(h->list[0].severity, HEALTH_DATA_LOSS);
-	ck_assert_str_eq(h->list[1].reason, "Later");
+	ck_assert_str_eq(h->list[1].reason, "Other");
 	ck_assert_int_eq(h->list[1].severity, HEALTH_DEGRADED);
 	/* what is over is a change */
 	volume.n_health = 1;
 	rig_done(&rig, rig_send(&rig, &m), 0, "");
 	ck_assert_uint_eq(node_table_get(rig.table, "n")->report.volumes[0].health.n, 1);
 	rig_close(&rig);
-	free(long_message);
 }
 END_TEST
 
@@ -301,6 +294,7 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	region.map_align_bytes = 9;
 	region.btt_start_bytes = 10;
 	region.incomplete = true;
+	region.total_bytes = 100;
 	region.erasing_bytes = 13;
 	region.region_bytes = 14;
 	region.durability = REGISTRY__V0__REGION_CAPACITY__DURABILITY__FSYNC;
@@ -473,12 +467,122 @@ START_TEST(two_drivers_do_not_take_turns)
 }
 END_TEST
 
-START_TEST(whoever_has_proved_nothing_takes_no_live_lease)
+START_TEST(two_live_nodes_have_two_endpoints)
 {
 	rig_open(&rig);
 	reg("a", A);
+	rig_done(&rig, rig_register(&rig, "b", A, "1"), ERR_ABORTED, "node \"a\" has a lease at " A);
+	rig_tick(&rig, 90);
 	reg("b", A);
-	rig_done(&rig, rig_register(&rig, "a", B, "2"), ERR_ABORTED, "has a lease at " A);
+	rig_done(&rig, rig_register(&rig, "a", A, "1"), ERR_ABORTED, "node \"b\" has a lease at " A);
+	rig_close(&rig);
+}
+END_TEST
+
+/* The address of a pod is given out again while its lease lasts; a node that only says that it is there gets
+ * nothing. */
+START_TEST(a_node_that_is_at_an_endpoint_takes_it)
+{
+	struct node_report *r = report_new("b");
+
+	rig_open(&rig);
+	reg("a", A);
+	free(r->endpoint);
+	r->endpoint = x_strdup(A);
+	r->is_at_endpoint = true;
+	registry_admit(rig.registry, r);
+	ck_assert(!rig_is_live(&rig, "a"));
+	ck_assert(rig_is_live(&rig, "b"));
+	rig_done(&rig, rig_register(&rig, "a", B, "2"), 0, "");
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(the_driver_of_another_name_is_refused)
+{
+	Registry__V0__RegisterControllerRequest m;
+	char node[] = "n", endpoint[] = A, other[] = "pmem-csi.other", own[] = "pmem-csi.example";
+
+	registry__v0__register_controller_request__init(&m);
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.lease_seconds = 90;
+	m.driver_name = other;
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), ERR_PRECONDITION,
+		"node \"n\" runs driver \"pmem-csi.other\", and this is the controller of \"pmem-csi.example\"");
+	ck_assert_ptr_null(node_table_get(rig.table, "n"));
+	m.driver_name = own;
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(volumes_of_another_node_are_not_reported)
+{
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__InventoryVolume volumes[3];
+	Registry__V0__InventoryVolume *list[ARRAY_SIZE(volumes)];
+	Registry__V0__Inventory inventory;
+	char node[] = "evil", endpoint[] = A;
+	char ids[ARRAY_SIZE(volumes)][VOLUME_ID_MAX + 1];
+	struct node_hit *hits;
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__inventory__init(&inventory);
+	volume_id_mint("pvc-1", "evil", ids[0]);
+	volume_id_mint("pvc-2", "victim", ids[1]);
+	volume_id_mint("pvc-3", NULL, ids[2]);
+	for (size_t i = 0; i < ARRAY_SIZE(volumes); i++) {
+		list[i] = &volumes[i];
+		registry__v0__inventory_volume__init(list[i]);
+		list[i]->id = ids[i];
+	}
+	inventory.n_volumes = ARRAY_SIZE(list);
+	inventory.volumes = list;
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.lease_seconds = 90;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	const struct node_report *r = &node_table_get(rig.table, "evil")->report;
+	ck_assert_uint_eq(r->n_volumes, 2);
+	ck_assert_uint_eq(strv_len(r->foreign), 1);
+	ck_assert_str_eq(r->foreign[0], ids[1]);
+	ck_assert_uint_eq(node_table_find_volume(rig.table, ids[1], &hits), 0);
+	free(hits);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(amounts_are_within_what_a_machine_can_have)
+{
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__RegionCapacity region;
+	char node[] = "n", endpoint[] = A;
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__region_capacity__init(&region);
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.lease_seconds = 90;
+	m.n_regions = 1;
+	m.regions = (Registry__V0__RegionCapacity *[]){&region};
+	region.total_bytes = NODE_BYTES_MAX + 1;
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), ERR_INVALID_ARGUMENT, "larger than any memory");
+	region.total_bytes = 10;
+	region.available_bytes = UINT64_MAX;
+	region.max_volume_bytes = UINT64_MAX;
+	region.max_sector_volume_bytes = 9;
+	region.erasing_bytes = UINT64_MAX;
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	const struct pool_report *p = &node_table_get(rig.table, "n")->report.pools[0];
+	ck_assert_uint_eq(p->capacity.available_bytes, 10);
+	ck_assert_uint_eq(p->capacity.max_volume_bytes, 10);
+	ck_assert_uint_eq(p->capacity.max_sector_volume_bytes, 9);
+	ck_assert_uint_eq(p->erasing_bytes, 10);
 	rig_close(&rig);
 }
 END_TEST
@@ -504,11 +608,13 @@ START_TEST(a_driver_without_a_lease_time_is_refused)
 END_TEST
 
 UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
-	phases_are_kept_and_those_of_later_releases_kept_apart, health_is_kept_as_far_as_it_can_be_shown,
+	phases_are_kept_and_those_of_later_releases_kept_apart, health_is_shown_in_words_of_the_controller,
 	progress_and_pauses_are_kept_if_they_can_be_true, claims_of_volumes_are_kept_if_they_can_be_true,
 	how_a_region_hands_out_space_is_kept, what_cannot_be_is_refused,
 	a_volume_that_is_named_twice_is_refused, unregistering_ends_the_lease_and_may_be_repeated,
 	unregistering_ends_no_lease_of_another_run, a_late_end_of_the_run_before_does_not_end_the_lease,
 	a_duplicate_that_ends_leaves_the_lease, a_lease_stays_with_its_endpoint_until_it_is_over,
-	two_drivers_do_not_take_turns, whoever_has_proved_nothing_takes_no_live_lease,
+	two_drivers_do_not_take_turns, two_live_nodes_have_two_endpoints,
+	a_node_that_is_at_an_endpoint_takes_it, the_driver_of_another_name_is_refused,
+	volumes_of_another_node_are_not_reported, amounts_are_within_what_a_machine_can_have,
 	a_driver_without_a_lease_time_is_refused)

@@ -91,7 +91,10 @@ START_TEST(several_signatures_are_ambivalent)
 	ck_assert_int_eq(pread(disk.fd, xfs_head, sizeof(xfs_head), 0), sizeof(xfs_head));
 	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 	put(disk.fd, 0, xfs_head, sizeof(xfs_head));
-	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_PRECONDITION, disk.path);
+	/* libblkid 2.41 calls these an error of its own, and earlier ones call them ambivalent */
+	ck_assert_int_eq(fs_probe(disk.path, &type, &err), -1);
+	ck_assert(err->code == ERR_PRECONDITION || err->code == ERR_INTERNAL);
+	ck_assert_ptr_nonnull(strstr(err->msg, disk.path));
 	ck_assert_ptr_null(type);
 }
 END_TEST
