@@ -15,6 +15,7 @@ machines=(node1 node2)
 POD_NETWORK=10.244.0.0/16
 SERVICES=192.0.2.0/24 # as tests/kube/up has it
 DNS=192.0.2.10
+kubernetes_version=${bin##*/kubernetes-} # as tests/kube/get names the folder
 export KUBE_RUN POD_NETWORK SERVICES
 
 # address_of MACHINE
@@ -28,7 +29,7 @@ pods_of() {
 }
 
 # kustomization OVERLAY [COMPONENT]...: prints the folder of one that has these parts of manifests/, and the component that prepares
-# memory as it comes, since the label areas of the machines are blank.
+# memory as it comes, since the label areas of the machines are blank. A second kube-scheduler has the version of the cluster.
 kustomization() {
 	local folder=$KUBE_RUN/kustomization root part components=()
 	mkdir -p "$folder"
@@ -44,6 +45,7 @@ kustomization() {
 		namespace: pmem-csi
 		resources: [$root/$1]
 		components: [${components[*]}]
+		images: [{name: registry.k8s.io/kube-scheduler, newTag: v$kubernetes_version}]
 	END
 	echo "$folder"
 }
