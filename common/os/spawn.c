@@ -155,7 +155,7 @@ struct launch {
 
 static int launch(struct launch *l)
 {
-	return posix_spawn(&l->pid, l->program, l->actions, l->attr, l->args, l->vars);
+	return STEP("child-start", posix_spawn(&l->pid, l->program, l->actions, l->attr, l->args, l->vars));
 }
 
 /* Root gets by execve(2) what the bounding set of the calling thread has (capabilities(7)). Without the right
@@ -207,7 +207,7 @@ static int start(const char *const argv[], const char *const env[], bool confine
 	struct launch l = {
 		.program = program, .actions = &actions, .attr = &attr, .args = args, .vars = vars};
 	if (rc == 0)
-		rc = STEP("child-start", confined ? launch_confined(&l) : launch(&l));
+		rc = confined ? launch_confined(&l) : launch(&l);
 	if (rc != 0)
 		return err_set_errno(
 			err, rc == ENOENT ? ERR_PRECONDITION : ERR_INTERNAL, rc, "start %s", program);

@@ -118,7 +118,7 @@ static int flush_device(const char *device, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || fsync(fd) < 0)
+	if (fd < 0 || STEP("uuid-xfs-flush", fsync(fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "flush %s", device);
 	return 0;
 }
