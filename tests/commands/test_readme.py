@@ -43,6 +43,8 @@ NOT_RUN = {
     "scripts/package": "the suite package does",
     "apt install ./build/package/pmem-csi_2.0.0_amd64.deb": "the suite package installs it with dpkg into a bare root",
     "systemctl enable --now pmem-csi-pools pmem-csi": "the suite package does, in the root that systemd has booted",
+    'global_filter = [ "r|^/dev/pmem|" ]': "lines of a file of the host, whose LVM no test configures",
+    'SUBSYSTEM=="block", KERNEL=="pmem*", ENV{UDEV_DISABLE_PERSISTENT_STORAGE_RULES_FLAG}="1"': "likewise of udev",
     "kubectl create namespace pmem-csi": "tests/e2e/chart lets helm make the namespace",
     "kubectl label namespace pmem-csi pod-security.kubernetes.io/enforce=privileged":
         "the namespace of the manifests has that label, and pods of kube/scenarios/pods run in it",
