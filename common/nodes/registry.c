@@ -10,6 +10,7 @@
 #include "nodes/registry_private.h"
 
 #define LOGGED_PER_S 50
+#define PEER_MAX     128
 
 uint64_t registry_now(const struct registry *r)
 {
@@ -172,12 +173,15 @@ static void apply(const struct applicant *a, struct node_claim *claim)
 	applicant_admit(a);
 }
 
-static bool is_at(const char *endpoint, const char *peer)
+/* Whether @call comes from the host of @endpoint. */
+static bool is_at(const struct grpc_call *call, const char *endpoint)
 {
+	CLEANUP(buf_done) struct buf peer = BUF_INIT(PEER_MAX);
 	CLEANUP(error_freep) struct error *malformed = NULL;
 	CLEANUP(addr_done) struct addr a = {0};
 
-	return addr_parse(endpoint, &a, &malformed) == 0 && addr_is_peer_host(&a, peer);
+	grpc_call_peer(call, &peer);
+	return addr_parse(endpoint, &a, &malformed) == 0 && addr_is_peer_host(&a, buf_str(&peer));
 }
 
 static void register_controller(void *self, struct grpc_call *call, const void *request, void *reply)
@@ -191,7 +195,7 @@ static void register_controller(void *self, struct grpc_call *call, const void *
 		refuse(call, err);
 		return;
 	}
-	a.report->is_at_endpoint = is_at(a.report->endpoint, call->peer);
+	a.report->is_at_endpoint = is_at(call, a.report->endpoint);
 	struct node_claim claim = {
 		.node_id = a.report->node_id, .endpoint = a.report->endpoint, .instance = a.report->instance};
 	apply(&a, &claim);

@@ -34,12 +34,19 @@ static inline struct capacity capacity_for(const struct capacity *c, enum durabi
 	return usable;
 }
 
+/** bytes_add() - @a + @b, at most INT64_MAX: sums are shown as signed numbers, and what they consist of comes
+ * from others. */
+static inline uint64_t bytes_add(uint64_t a, uint64_t b)
+{
+	return a > INT64_MAX || b > INT64_MAX - a ? INT64_MAX : a + b;
+}
+
 /** capacity_add() - add a further pool or node to @sum. The largest volumes are not added up: no volume is in
  * two pools. */
 static inline void capacity_add(struct capacity *sum, const struct capacity *c)
 {
-	sum->total_bytes += c->total_bytes;
-	sum->available_bytes += c->available_bytes;
+	sum->total_bytes = bytes_add(sum->total_bytes, c->total_bytes);
+	sum->available_bytes = bytes_add(sum->available_bytes, c->available_bytes);
 	if (c->max_volume_bytes > sum->max_volume_bytes)
 		sum->max_volume_bytes = c->max_volume_bytes;
 	if (c->max_sector_volume_bytes > sum->max_sector_volume_bytes)

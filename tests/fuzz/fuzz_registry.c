@@ -73,6 +73,7 @@ static void check_registered(const struct call *c)
 /* Stand for the server's. */
 void __wrap_grpc_call_finish(struct grpc_call *grpc, struct error *error);
 bool __wrap_grpc_call_is_wanted(const struct grpc_call *grpc);
+void __wrap_grpc_call_peer(const struct grpc_call *grpc, struct buf *out);
 
 void __wrap_grpc_call_finish(struct grpc_call *grpc, struct error *error)
 {
@@ -84,6 +85,12 @@ void __wrap_grpc_call_finish(struct grpc_call *grpc, struct error *error)
 		fuzz_error(error);
 	else if (!c->gone && c->action == REGISTER)
 		check_registered(c);
+}
+
+void __wrap_grpc_call_peer(const struct grpc_call *grpc, struct buf *out)
+{
+	(void)grpc;
+	buf_adds(out, "10.0.0.1:4711");
 }
 
 bool __wrap_grpc_call_is_wanted(const struct grpc_call *grpc)

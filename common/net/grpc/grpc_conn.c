@@ -13,7 +13,6 @@
 
 /* of a method that does not exist, in the log */
 #define MAX_LOGGED_PATH 256
-#define MAX_PEER        128
 
 /* Timers count in ms of another width; a longer wait is made of several. */
 #define MAX_TIMER_MS 3600000
@@ -66,14 +65,6 @@ static const char *const *copy_names(const struct grpc_conn *c, struct arena *ar
 	return copy;
 }
 
-static const char *copy_peer(const struct grpc_conn *c, struct arena *arena)
-{
-	CLEANUP(buf_done) struct buf peer = BUF_INIT(MAX_PEER);
-
-	conn_peer(c->head.conn, &peer);
-	return arena_strdup(arena, buf_str(&peer));
-}
-
 static const char *copy_text(struct span text, struct arena *arena)
 {
 	char *copy;
@@ -104,7 +95,6 @@ static struct grpc_stream *stream_new(struct grpc_conn *c, int32_t id, const str
 		head->timeout_ns == UINT64_MAX ? DEADLINE_NONE : st->begin_ns + head->timeout_ns;
 	st->call.id = c->server->calls++;
 	st->call.peer_names = copy_names(c, st->call.arena);
-	st->call.peer = copy_peer(c, st->call.arena);
 	st->call.authorization = copy_text(head->authorization, st->call.arena);
 	st->next = c->streams;
 	c->streams = st;
@@ -429,6 +419,14 @@ void grpc_call_finish(struct grpc_call *call, struct error *error)
 	st->error = error;
 	st->by_handler = error != NULL;
 	loop_post(st->server->config.loop, on_finished, st);
+}
+
+void grpc_call_peer(const struct grpc_call *call, struct buf *out)
+{
+	const struct grpc_conn *c = stream_of(call)->conn;
+
+	if (c)
+		conn_peer(c->head.conn, out);
 }
 
 bool grpc_call_is_wanted(const struct grpc_call *call)

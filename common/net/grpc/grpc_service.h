@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 
 /* Names the node that a call is meant for: addresses are given to others, and a stale or false one must not
@@ -25,7 +26,6 @@ struct grpc_call {
 	uint64_t id;          /* number of the call in its server, for logs */
 	/* dNSNames of the peer's verified certificate, NULL-terminated, in arena; NULL without TLS */
 	const char *const *peer_names;
-	const char *peer;          /* address that the call comes from, as addr_peer() gives it; in arena */
 	const char *authorization; /* value of that header, in arena; NULL if absent. A secret */
 };
 
@@ -48,6 +48,10 @@ struct grpc_method {
 /** grpc_call_finish() - the call of an async method has ended, with what is in its reply, or with @error
  * (taken). Exactly once; @call belongs to the server again. Loop thread. */
 void grpc_call_finish(struct grpc_call *call, struct error *error);
+
+/** grpc_call_peer() - append the address that the call comes from to @out, as addr_peer() gives it; nothing
+ * if the client has gone. Loop thread. */
+void grpc_call_peer(const struct grpc_call *call, struct buf *out);
 
 /** grpc_call_is_wanted() - whether the client still waits for the answer of an async call. Loop thread. */
 bool grpc_call_is_wanted(const struct grpc_call *call);
