@@ -22,6 +22,14 @@ pod_world='
 	mount -o remount,bind,ro /
 	exec setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"'
 
+# csi CONTROLLER ARGUMENT...: a CSI call, by the controller's user, whose servers alone csi-client asks.
+csi() {
+	local controller=$1
+	shift
+	setpriv --reuid=1000 --regid=1000 --clear-groups "$programs/csi-client" \
+		-endpoint "unix://$KUBE_RUN/controllers/$controller/csi.sock" "$@"
+}
+
 # account_folder ACCOUNT: makes what kubelet mounts into a container for it.
 account_folder() {
 	local dir=$KUBE_RUN/accounts/$1

@@ -11,13 +11,6 @@ account=system:serviceaccount:$installed:$installed-controller
 # 100 volumes fit on these nodes: each has at least 8 MiB.
 region_size=$((384 << 20))
 
-# csi CONTROLLER COMMAND...: a CSI call.
-csi() {
-	local controller=$1
-	shift
-	"$programs/csi-client" -endpoint "unix://$KUBE_RUN/controllers/$controller/csi.sock" "$@"
-}
-
 # create CONTROLLER NAME: prints the handle.
 create() {
 	csi "$1" -size 1Mi -o json create "$2" | grep -o '"volumeId": *"[^"]*"' | cut -d '"' -f 4
