@@ -274,7 +274,7 @@ static bool drain(struct run *r, int n, struct buf *to)
 	int *fd = &r->io->ours[n];
 	ssize_t got;
 
-	if (*fd < 0)
+	if (!to || *fd < 0)
 		return false;
 	do
 		got = read(*fd, chunk, sizeof(chunk));
