@@ -11,7 +11,7 @@
  * release.
  *
  * Over TLS only pmem-node-controller and node-<id> do any of that, the latter only as <id>, and the
- * former as enum registry_proof says. Over plain TCP, which has to be allowed explicitly beyond loopback,
+ * former as enum registry_proof says. Over plain TCP, which has to be allowed explicitly,
  * nothing is checked.
  * Threads: the loop's.
  */

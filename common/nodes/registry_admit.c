@@ -64,8 +64,8 @@ int registry_check_lease(const struct registry *r, const struct node_report *rep
 		holder->report.node_id, report->endpoint, report->node_id);
 }
 
-/* A node that calls from the endpoint is there. Whoever had it before is not, since addresses of pods are
- * given out again, or never was. */
+/* A node that calls from the endpoint is there. The node that had it before is not there any more, since
+ * addresses of pods are given out again, or it never was. */
 static void evict(struct registry *r, const struct node_report *report)
 {
 	const struct node *holder = find_holder(r, report);

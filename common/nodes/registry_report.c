@@ -27,20 +27,30 @@ static int check_text(const char *what, const char *text, size_t max, struct err
 	return 0;
 }
 
+/* One address has one text, so that two nodes with one address are noticed. */
+static int check_form(const char *endpoint, const struct addr *a, struct error **err)
+{
+	CLEANUP(free_charp) char *usual = addr_format(a);
+
+	if (str_eq(endpoint, usual))
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT,
+		"endpoint \"%s\" is not in the usual form, which is %s: give that", endpoint, usual);
+}
+
 static int check_endpoint(const char *endpoint, struct error **err)
 {
-	struct addr a = {0};
+	CLEANUP(addr_done) struct addr a = {0};
 	bool usable;
 
 	if (check_text("endpoint", endpoint, REGISTRY_MAX_TEXT, err) < 0 || addr_parse(endpoint, &a, err) < 0)
 		return -1;
 	/* The path of a socket, no host or no port at all would be somewhere on the controller's own host. */
 	usable = !a.is_unix && !str_empty(a.host) && a.port != 0;
-	addr_done(&a);
 	if (!usable)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"endpoint \"%s\" is not an address that can be reached from elsewhere", endpoint);
-	return 0;
+	return check_form(endpoint, &a, err);
 }
 
 static int check_head(const Registry__V0__RegisterControllerRequest *m, struct error **err)
@@ -89,7 +99,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Amounts of one pool. Those that contradict each other are cut to the smaller one: the report of a driver is
+/* Amounts of one pool that contradict each other are cut to the smaller one, since the report of a driver is
  * made while volumes come and go. */
 static int read_amounts(const Registry__V0__RegionCapacity *m, struct pool_report *ret, struct error **err)
 {

@@ -161,11 +161,26 @@ void addr_done(struct addr *a)
 	*a = (struct addr){0};
 }
 
+/* Return: @host, or @text with the usual form of an IPv6 address. */
+static const char *usual_host(const char *host, char text[static INET6_ADDRSTRLEN])
+{
+	struct in6_addr address;
+
+	if (inet_pton(AF_INET6, host, &address) != 1)
+		return host;
+	if (IN6_IS_ADDR_V4MAPPED(&address))
+		return inet_ntop(AF_INET, &address.s6_addr[12], text, INET6_ADDRSTRLEN);
+	return inet_ntop(AF_INET6, &address, text, INET6_ADDRSTRLEN);
+}
+
 char *addr_format(const struct addr *a)
 {
+	char text[INET6_ADDRSTRLEN];
+	const char *host = a->is_unix ? NULL : usual_host(a->host, text);
+
 	if (a->is_unix)
 		return x_asprintf("unix://%s", a->path);
-	return x_asprintf(strchr(a->host, ':') ? "tcp://[%s]:%u" : "tcp://%s:%u", a->host, a->port);
+	return x_asprintf(strchr(host, ':') ? "tcp://[%s]:%u" : "tcp://%s:%u", host, a->port);
 }
 
 static socklen_t sock_addr_of(const struct addr *a, union sock_addr *ret)

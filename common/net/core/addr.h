@@ -31,8 +31,9 @@ struct addr {
 int addr_parse(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 void addr_done(struct addr *a);
 
-/** addr_format() - the endpoint of @a in the usual form: IPv6 addresses are in brackets, as Go's net.Dial
- * requires. Return: caller frees. */
+/** addr_format() - the endpoint of @a in the usual form, in which one address has one text: IPv6 addresses
+ * are in brackets, as Go's net.Dial requires, and shortened as in RFC 5952; IPv4 addresses that are mapped
+ * into IPv6 are IPv4 addresses. Return: caller frees. */
 char *addr_format(const struct addr *a);
 
 /** addr_parse_name() - parse `tcp://host:port` of a peer, whose host may be a name, for loop_look_up().

@@ -102,6 +102,8 @@ START_TEST(endpoints_are_written_as_everybody_reads_them)
 	static const char *const cases[][2] = {
 		{"tcp://fd00::5:10001", "tcp://[fd00::5]:10001"},
 		{"tcp://[fd00::5]:1", "tcp://[fd00::5]:1"},
+		{"tcp://[2001:DB8:0:0::1]:1", "tcp://[2001:db8::1]:1"},
+		{"tcp://[::ffff:192.0.2.1]:1", "tcp://192.0.2.1:1"},
 		{"tcp://192.0.2.1:80", "tcp://192.0.2.1:80"},
 		{"tcp://localhost:80", "tcp://localhost:80"},
 		{"tcp://:80", "tcp://:80"},
