@@ -48,9 +48,7 @@ static void add_source(struct gathering *g, const char *node_id)
 static void find_sources(struct gathering *g)
 {
 	const struct candidates_query *q = g->q;
-	const struct pmem_volume *record =
-		q->source_record && str_eq(q->source_record->handle, q->source->handle) ? q->source_record
-											: NULL;
+	const struct pmem_volume *record = q->source_record;
 	struct node_hit *hits;
 	size_t n = volume_status_holders(record, q->controller->config.nodes, q->source->handle, &hits);
 
@@ -59,7 +57,7 @@ static void find_sources(struct gathering *g)
 			add_source(g, hits[i].node->report.node_id);
 	}
 	free(hits);
-	if (!record)
+	if (!record || !str_eq(record->handle, q->source->handle))
 		return;
 	for (size_t i = 0; i < strv_len(record->nodes); i++) {
 		if (!volume_id_names_other_node(q->source->handle, record->nodes[i]))

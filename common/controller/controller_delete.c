@@ -42,8 +42,8 @@ struct delete
 	const char **targets; /* node IDs */
 	size_t n_targets;
 	size_t n_holders; /* the first of them: they report the volume */
-	bool is_claimed;  /* they are nodes whose names the ID does not have, and no node has that name */
-	bool has_moved;   /* one of those has deleted it */
+	bool is_claimed;  /* no node has the name in the ID, and targets report the ID as one of theirs */
+	bool has_moved;   /* such a target has deleted it */
 	size_t room;
 	size_t next;
 	size_t n_asking;
@@ -56,6 +56,7 @@ struct delete_call {
 	struct delete *op;
 	const char *node_id;
 	char id[VOLUME_HANDLE_MAX + 1]; /* of the copy on that node */
+	bool is_claim;                  /* the node reported the ID of the call, which names another node */
 };
 
 static bool is_made_of(const char *text, const char *characters, size_t n)
@@ -137,7 +138,7 @@ static bool has_named_target(const struct delete *op)
 	return false;
 }
 
-/* Whether one of the targets is a node of that name that the table or the cluster has. */
+/* Whether a node of the name in the ID is in the table or in the cluster. */
 static bool exists(const struct delete *op)
 {
 	const struct controller *c = op->controller;
@@ -153,6 +154,7 @@ static bool exists(const struct delete *op)
 	return false;
 }
 
+/* Whether @node reports @id although it names another node. */
 static bool claims(const struct node *node, const char *id)
 {
 	return strv_contains(node->report.foreign, id);
@@ -186,11 +188,11 @@ static int route_by_hash(struct delete *op, const char *hash, struct error **err
 	add_unregistered(op, hash);
 	if (op->n_holders > 0 || exists(op))
 		return 0;
-	add_claimants(op);
-	if (op->is_claimed || has_named_target(op))
-		return 0;
-	if (c->config.forget_gone_nodes && cluster_nodes_ready(c->config.cluster) &&
-		!controller_in_start_window(c))
+	/* before that, a node of that name may still register */
+	bool are_all_known = cluster_nodes_ready(c->config.cluster) && !controller_in_start_window(c);
+	if (are_all_known)
+		add_claimants(op);
+	if (op->is_claimed || has_named_target(op) || (c->config.forget_gone_nodes && are_all_known))
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
 		"volume %s is on a node that has not registered (%s in the volume ID)", op->id, hash);
@@ -207,7 +209,7 @@ static int route_to_all(struct delete *op, struct error **err)
 		return err_set(err, ERR_UNAVAILABLE,
 			"volume %s may be on any node, and not all nodes are known yet", op->id);
 	for (size_t i = 0; i < n; i++) {
-		/* of one that is away, the last report counts: such IDs are not given out any more */
+		/* the last report of a node that is away counts, since such IDs are not given out any more */
 		bool is_known = !nodes[i]->live && nodes[i]->report.has_inventory;
 
 		if (!is_known && !is_target(op, nodes[i]->report.node_id))
@@ -307,7 +309,7 @@ static void conclude(struct delete *op)
 {
 	const struct pmem_volume *r = op->record;
 
-	/* it was on the machine that had the name of the node that is gone */
+	/* the volume was on the machine that had the name of the node that is gone */
 	if (!op->failure && op->has_moved) {
 		strv_free(TAKE_PTR(op->kept));
 		op->retains = false;
@@ -334,9 +336,7 @@ static void on_answer(void *user, const ProtobufCMessage *reply, const struct er
 			op->next = op->n_targets; /* the program ends */
 	} else {
 		node_table_note_deleted(c->config.nodes, call->node_id, call->id, controller_now_ns(c));
-		op->has_moved =
-			op->has_moved || (op->is_claimed && !volume_id_names_node(op->id, call->node_id) &&
-						 str_eq(call->id, op->id));
+		op->has_moved = op->has_moved || (op->is_claimed && call->is_claim);
 	}
 	pump(op);
 }
@@ -359,7 +359,7 @@ static void ask_live(struct delete *op, const struct node *node, const char *nod
 	struct delete_call *call = arena_alloc(op->waiter.arena, sizeof(*call));
 	struct error *failure = NULL;
 
-	*call = (struct delete_call){.op = op, .node_id = node_id};
+	*call = (struct delete_call){.op = op, .node_id = node_id, .is_claim = claims(node, op->id)};
 	if (timeout_ms == 0) {
 		err_set(&failure, ERR_DEADLINE, "the deadline does not allow asking node %s", node_id);
 		keep_failure(op, failure);

@@ -114,8 +114,7 @@ int copy_calls_find(struct copy_calls *calls, struct pmem_volume *r, struct erro
 	/* before that a node that is out of service looks like any other */
 	if (controller_require_ready(calls->controller, err) < 0)
 		return -1;
-	copies.n = volume_status_holders(r && str_eq(r->handle, calls->id) ? r : NULL,
-		calls->controller->config.nodes, calls->id, &copies.hits);
+	copies.n = volume_status_holders(r, calls->controller->config.nodes, calls->id, &copies.hits);
 	if (!r || (r->handle && !str_eq(r->handle, calls->id)))
 		return judge_unrecorded(calls, &copies, err);
 	if (r->snapshot)

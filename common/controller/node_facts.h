@@ -6,9 +6,9 @@
  * copied field by field. No other file reads the reply of a node (scripts/checks/claims). Reports of nodes
  * are checked in nodes/registry_report.c.
  *
- * Functions that take a reply return 0, or -1 with ERR_INTERNAL (ERR_UNAVAILABLE for growth, which is
- * repeated then) that says in which field the reply cannot be true. What they return lives in @arena.
- * Threads: safe; nothing blocks.
+ * Functions that take a reply return 0, or -1 with ERR_INTERNAL that says in which field the reply cannot be
+ * true; node_fact_known_group() and node_fact_growth(), whose calls are repeated, with ERR_UNAVAILABLE.
+ * Copies that they return live in @arena. Threads: safe; nothing blocks.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 
-/* What a node was asked to make; all borrowed. */
+/* The volume or snapshot that a node was asked to make; all borrowed. */
 struct made_question {
 	const char *node_id; /* of the node that was asked */
 	const char *name;    /* of the volume or snapshot */

@@ -66,19 +66,20 @@ static size_t find_by_key(
 	return n;
 }
 
-static bool is_believed(const struct pmem_volume *record, const struct node_hit *hit)
+/* @by_handle: the hit has the handle of the volume, and not only its name */
+static bool is_believed(const struct pmem_volume *record, const struct node_hit *hit, bool by_handle)
 {
-	bool names_its_node = str_eq(record->handle, hit->volume->id) && volume_id_has_node(hit->volume->id);
-
-	return record->origin || names_its_node || pmem_volume_has_node(record, hit->node->report.node_id);
+	return record->origin || (by_handle && volume_id_has_node(hit->volume->id)) ||
+	       pmem_volume_has_node(record, hit->node->report.node_id);
 }
 
-static size_t drop_unbelieved(const struct pmem_volume *record, struct node_hit *hits, size_t n)
+static size_t drop_unbelieved(
+	const struct pmem_volume *record, bool by_handle, struct node_hit *hits, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!record || is_believed(record, &hits[i]))
+		if (is_believed(record, &hits[i], by_handle))
 			hits[kept++] = hits[i];
 	}
 	return kept;
@@ -88,24 +89,23 @@ size_t volume_status_holders(const struct pmem_volume *record, const struct node
 	const char *handle, struct node_hit **ret)
 {
 	size_t n = node_table_find_volume(nodes, handle, ret);
+	bool is_of_handle = record && (!record->handle || str_eq(record->handle, handle));
 
-	return drop_unbelieved(record, *ret, n);
+	return is_of_handle ? drop_unbelieved(record, /* by_handle= */ true, *ret, n) : n;
 }
 
 size_t volume_status_find(
 	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret)
 {
-	size_t n;
-
 	*ret = NULL;
 	/* damaged copies are known by their handle only, and unfinished ones by their name */
 	if (record->handle)
 		return volume_status_holders(record, nodes, record->handle, ret);
-	if (record->volume_name)
-		n = node_table_find_name(nodes, record->volume_name, ret);
-	else
-		return find_by_key(record, nodes, ret);
-	return drop_unbelieved(record, *ret, n);
+	if (record->volume_name) {
+		size_t n = node_table_find_name(nodes, record->volume_name, ret);
+
+		return drop_unbelieved(record, /* by_handle= */ false, *ret, n);
+	}
 	return find_by_key(record, nodes, ret);
 }
 

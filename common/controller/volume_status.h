@@ -42,12 +42,14 @@ size_t volume_status_find(
 
 /**
  * volume_status_holders() - the nodes that report @handle and are believed.
- * @record: of that volume, or NULL
+ * @record: of that volume; NULL, or the record of another handle: nothing is known of the nodes that were
+ * asked
  * @ret:    as of node_table_find_volume()
  *
- * A handle that names its node is reported by no other one (registry_report.c). One that does not, of a cache
- * volume or of the Go driver, is believed of nodes that the record names, since the controller has asked
- * them; without a record of the controller's own calls there is nothing to compare with. Return: how many.
+ * A handle that names its node is reported by that node alone (registry_report.c). The handle of a cache
+ * volume or of the Go driver names none: it is believed of the nodes that the record names, since the
+ * controller has asked them. Without a record of the controller's own calls, all nodes that report it are
+ * believed. Return: how many.
  */
 size_t volume_status_holders(const struct pmem_volume *record, const struct node_table *nodes,
 	const char *handle, struct node_hit **ret);

@@ -160,7 +160,7 @@ START_TEST(a_copy_that_no_controller_has_asked_for_gets_no_call)
 }
 END_TEST
 
-/* A machine whose Node has got another name. */
+/* A report of a volume whose ID names another node, as of a machine whose Node has got another name. */
 static void claim(const char *node_id, const char *id)
 {
 	struct node_report *r = report_new(node_id);
@@ -185,6 +185,18 @@ START_TEST(a_node_that_was_renamed_deletes_what_it_has_under_its_old_name)
 	desk_deleted(desk_last(&d, "renamed"));
 	DESK_OK(&a);
 	desk_check_nodes(&d, NAME, "");
+}
+END_TEST
+
+/* A controller that has just started does not know yet which nodes will register. */
+START_TEST(a_claim_counts_for_nothing_in_the_start_window)
+{
+	desk_close(&d);
+	desk_open(&d, /* early= */ true, /* forget_gone= */ true);
+	claim("evil", victim_id);
+	desk_delete(&d, &a, victim_id);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "has not registered");
+	ck_assert_uint_eq(d.n_calls, 0);
 }
 END_TEST
 
@@ -216,6 +228,7 @@ int main(void)
 	tcase_add_test(c, a_snapshot_of_another_node_is_not_handed_out);
 	tcase_add_test(c, a_copy_that_no_controller_has_asked_for_gets_no_call);
 	tcase_add_test(c, a_node_that_was_renamed_deletes_what_it_has_under_its_old_name);
+	tcase_add_test(c, a_claim_counts_for_nothing_in_the_start_window);
 	tcase_add_test(c, a_claim_to_a_volume_of_a_node_that_exists_counts_for_nothing);
 	suite_add_tcase(s, c);
 	return unit_runner_finish(srunner_create(s));
