@@ -20,6 +20,6 @@ DEFINE_CLEANUP(struct key_index *, key_index_free);
  */
 void key_index_set(struct key_index *x, const char *key, const char *name);
 
-/** key_index_get() - the key of an object with @name, of several any one; NULL: there is none. Borrowed until
- * the index is changed. */
+/** key_index_get() - find the key of an object with @name. Return: the key of any such object, borrowed until
+ * the index is changed; NULL: there is none. */
 const char *key_index_get(const struct key_index *x, const char *name);

@@ -8,6 +8,6 @@
 
 #define NODE_TEXT_MAX 1024
 
-/** node_text() - make a copy of @text, which a node has sent: its first NODE_TEXT_MAX bytes, with "?" in the
- * place of control characters and of bytes that are not UTF-8. Return: in @arena, never NULL. */
+/** node_text() - make a copy of the first NODE_TEXT_MAX bytes of @text, which a node has sent, cleaned by
+ * str_clean(). Return: in @arena, never NULL. */
 char *node_text(const char *text, struct arena *arena);

@@ -297,7 +297,8 @@ int fs_read_super(const char *fstype, const char *device, struct fs_super *ret, 
 int fs_run_tool(const char *const argv[], const char *device, struct buf *output, int timeout_ms,
 	int *ret_status, struct error **err)
 {
-	/* Of a device without a file system, e2fsck writes to the cache of libblkid that there is none. */
+	/* If a device has no file system, e2fsck notes that in the cache of libblkid, which is a regular
+	 * file. */
 	static const char *const env[] = {"BLKID_FILE=/dev/null", NULL};
 	struct blockdev_info info;
 

@@ -143,7 +143,7 @@ static void add_all(char ***v, const char *const *from)
 		strv_add(v, *from);
 }
 
-/* What posix_spawn() needs. */
+/* The arguments of posix_spawn(), and the process that it has started. */
 struct launch {
 	const char *program;
 	const posix_spawn_file_actions_t *actions;

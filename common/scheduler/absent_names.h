@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * absent_names.h - names of objects that the API server has not found a moment ago, so that whoever asks for
- * them again and again costs no request each time. It has a limited number of names, of which the oldest is
+ * absent_names.h - names of objects that the API server has not found a moment ago, so that repeated
+ * questions for them cost no request each. It has a limited number of names, of which the oldest is
  * forgotten first. Threads: one owner. Nothing blocks.
  */
 #pragma once

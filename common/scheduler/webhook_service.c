@@ -13,7 +13,7 @@
 #include "scheduler/absent_names.h"
 #include "scheduler/webhook_review.h"
 
-/* Of one request; a pod has a volume or two, and whoever reaches the port decides how many it names. */
+/* Look-ups for one request. A pod has a volume or two, and any peer of the port decides how many it names. */
 #define MAX_LOOKS 8
 
 struct look {

@@ -2,7 +2,7 @@
 /*
  * webhook_service.h - serves the admission webhook (webhook_review.h) from the objects of the watches. Claims
  * and classes that they have not shown yet are looked up once in the API server before the reply: a claim is
- * often created right before its pod. Whoever reaches the port could make the webhook ask for ever, and
+ * often created right before its pod. Any peer of the port could make the webhook ask for ever, and
  * the requests of a client are limited, so there are at most 8 look-ups for one pod, and what was not found
  * is not asked for again for a second. Only objects for which the API server returns 404 count as absent.
  * When a look-up on which the answer depends fails in another way, when more objects are unknown than are

@@ -14,7 +14,7 @@
 
 #define TEXT_MAX (HEALTH_STATUSES_MAX * (HEALTH_MESSAGE_MAX + HEALTH_REASON_MAX + 4))
 
-/* Details are with the node. */
+/* Texts that are the same on all nodes; the log of the node has the details. */
 static const struct {
 	const char *reason;
 	const char *text;

@@ -41,7 +41,7 @@ enum health_severity {
 #define HEALTH_DIMM_DEGRADED  "DimmDegraded"
 #define HEALTH_OTHER          "Other" /* of a later release */
 
-/* Those that this release knows, without HEALTH_OTHER. */
+/* The number of reasons that this release knows, without HEALTH_OTHER. */
 #define HEALTH_REASONS 11
 
 /** health_reason_at() - the reason with that number, below HEALTH_REASONS. */

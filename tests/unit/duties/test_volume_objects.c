@@ -330,7 +330,8 @@ START_TEST(some_volumes_get_no_record)
 }
 END_TEST
 
-/* One that reports the handle. A volume under another handle is of that node alone, whatever name it says. */
+/* Only a node that reports the handle does. A volume under another handle belongs to its node alone, whatever
+ * name it has. */
 START_TEST(a_node_that_reports_a_copy_enters_the_record)
 {
 	begin_with_volume();

@@ -536,7 +536,7 @@ START_TEST(a_populator_that_gives_up_leaves_the_claim_as_it_was)
 }
 END_TEST
 
-/* Whoever may make claims in a namespace of their own decides all that the claims say. */
+/* A user who may make claims in a namespace decides all that these claims say. */
 START_TEST(a_claim_of_another_namespace_keeps_no_pod_from_its_node)
 {
 	sync_all();
