@@ -65,13 +65,29 @@ static void find_sources(struct gathering *g)
 	}
 }
 
+/* Whether the volume was given out with a handle that names another node: then the name that @node reports
+ * does not make its copy the one that pods use. */
+static bool is_of_other_node(const struct gathering *g, const struct node *node)
+{
+	const struct pmem_volume *r = g->q->record;
+
+	return r && r->handle && !volume_id_fits_node(r->handle, node->hash);
+}
+
+static bool is_given_out(const struct gathering *g, const struct node *node)
+{
+	const struct pmem_volume *r = g->q->record;
+
+	return r && r->handle && volume_id_has_node(r->handle) && volume_id_fits_node(r->handle, node->hash);
+}
+
 /* A volume that is being erased is gone for all callers. */
 static bool has_volume(const struct gathering *g, const struct node *node, bool *ret_staged)
 {
 	for (size_t i = 0; i < g->n_hits; i++) {
 		if (g->hits[i].node != node || g->hits[i].volume->phase == PHASE_ERASING)
 			continue;
-		*ret_staged = g->hits[i].volume->ever_staged;
+		*ret_staged = g->hits[i].volume->ever_staged && !is_of_other_node(g, node);
 		return true;
 	}
 	return false;
@@ -82,13 +98,20 @@ static bool has_begun(const struct gathering *g, const char *node_id)
 	return g->q->record && pmem_volume_has_node(g->q->record, node_id);
 }
 
-/* A node that has the clone, or has begun it, continues with it even if its source is not there any more. */
+/* A node that has begun the clone, as its record says, continues with it even if its source is not there any
+ * more. That a node reports the name of the clone counts only where no node has the source: nodes that do
+ * not have it cannot have made the clone, whatever they report. */
 static bool can_have_source(const struct gathering *g, const char *node_id, const struct node *node)
 {
+	const char *handle = g->q->source->handle;
 	bool staged;
 
-	return !g->q->source->handle || strv_contains(g->sources, node_id) || has_begun(g, node_id) ||
-	       (node && has_volume(g, node, &staged));
+	if (!handle)
+		return true;
+	if (volume_id_names_other_node(handle, node_id))
+		return false;
+	return strv_contains(g->sources, node_id) || has_begun(g, node_id) ||
+	       (!g->sources && node && has_volume(g, node, &staged));
 }
 
 /* A node that is not live, or out of service: then no volume is made there, even if it reports. */
@@ -124,7 +147,7 @@ static void add_live(struct gathering *g, const struct node *node, const char *n
 	c->max_volume_bytes = g->ordered ? 0 : max_volume_bytes;
 	c->turn = g->ordered ? found->n : placement_turn(g->seed, node);
 	if (has_volume(g, node, &staged))
-		c->claim = staged ? PLACEMENT_IN_USE : PLACEMENT_HAS;
+		c->claim = staged || is_given_out(g, node) ? PLACEMENT_IN_USE : PLACEMENT_HAS;
 	else if (has_begun(g, node_id))
 		c->claim = PLACEMENT_BEGUN;
 	found->n++;

@@ -18,7 +18,7 @@
 #define PLACEMENT_DOUBTFUL_MAX 8
 
 enum placement_claim {
-	PLACEMENT_IN_USE, /* it has the volume, which was staged there */
+	PLACEMENT_IN_USE, /* it has the volume, which was staged or given out there */
 	PLACEMENT_HAS,
 	PLACEMENT_BEGUN,
 	PLACEMENT_ROOM,

@@ -141,9 +141,12 @@ END_TEST
 
 START_TEST(a_clone_goes_to_any_of_the_nodes_that_have_the_source)
 {
-	begin_with_source();
-	desk_add_node(&d, "n3", 16);
+	begin(/* early= */ false);
+	volume_id_mint(SOURCE, /* node_id= */ NULL, source);
+	report_source("n2", PHASE_READY);
 	report_source("n1", PHASE_READY);
+	desk_add_node(&d, "n3", 16);
+	again();
 	desk_ask_nodes(&a, NODES("n3", "n2", "n1"), NULL);
 	desk_create(&d, &a);
 	desk_failed(desk_last(&d, "n2"), ERR_EXHAUSTED, "full");
@@ -319,7 +322,10 @@ START_TEST(the_node_decides_about_a_volume_that_it_has_reported)
 {
 	struct pmem_volume *v = pmem_volume_new(volume_key_of_name(NAME).hex, DESK_DRIVER);
 
-	begin_with_source();
+	begin(/* early= */ false);
+	volume_id_mint(SOURCE, "n1", source);
+	report_source("n1", PHASE_READY);
+	again();
 	v->volume_name = x_strdup(NAME);
 	v->origin = x_strdup(PMEM_VOLUME_REPORTED);
 	pmem_volume_add_node(v, "n1");

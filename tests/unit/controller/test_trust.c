@@ -122,6 +122,73 @@ START_TEST(a_snapshot_of_another_node_is_not_handed_out)
 }
 END_TEST
 
+static void make_volume_of_victim(void)
+{
+	desk_add_node(&d, "victim", 8);
+	desk_ask_nodes(&a, (const char *const[]){"victim", NULL}, NULL);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "victim"));
+	DESK_OK(&a);
+	again();
+}
+
+START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_volume_of_another_node)
+{
+	struct node_report *r = report_new("evil");
+	char copy_id[VOLUME_ID_MAX + 1];
+
+	make_volume_of_victim();
+	volume_id_mint("snapshot-1", "evil", copy_id);
+	report_add_volume(r, copy_id, "snapshot-1")->snapshot = true;
+	node_table_put(d.table, r, d.now_ns);
+	desk_create_snapshot(&d, &a, "snapshot-1", victim_id);
+	desk_taken(desk_last(&d, "victim"), victim_id, 1);
+	DESK_OK(&a);
+}
+END_TEST
+
+/* The handle of a volume without a node in it says nothing of who has the volume: its record does. */
+START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_cache_volume_of_others)
+{
+	struct node_report *r = report_new("evil");
+	char copy_id[VOLUME_ID_MAX + 1];
+
+	desk_add_node(&d, "victim", 8);
+	desk_ask_parameter(&a, "cacheSize", "1");
+	desk_ask_parameter(&a, "persistencyModel", "cache");
+	desk_ask_nodes(&a, (const char *const[]){"victim", NULL}, NULL);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "victim"));
+	again();
+	volume_id_mint("snapshot-1", "evil", copy_id);
+	report_add_volume(r, copy_id, "snapshot-1")->snapshot = true;
+	node_table_put(d.table, r, d.now_ns);
+	desk_create_snapshot(&d, &a, "snapshot-1", shared_id);
+	desk_taken(desk_last(&d, "victim"), shared_id, 1);
+	DESK_OK(&a);
+}
+END_TEST
+
+START_TEST(a_volume_that_was_given_out_stays_where_it_is_whoever_reports_its_name)
+{
+	struct node_report *r = report_new("evil");
+
+	make_volume_of_victim();
+	report_add_volume(r, evil_id, NAME)->ever_staged = true;
+	node_table_put(d.table, r, d.now_ns);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "victim"));
+	DESK_OK(&a);
+	ck_assert_str_eq(a.created.volume->volume_id, victim_id);
+	/* nor does it have to be connected */
+	node_table_end(d.table, "evil");
+	again();
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "victim"));
+	DESK_OK(&a);
+}
+END_TEST
+
 /* The record has the nodes that the controller asked. */
 static void make_cache_volume(void)
 {
@@ -226,6 +293,9 @@ int main(void)
 	tcase_add_loop_test(c, a_reply_that_cannot_be_true_makes_no_volume, 0, 8);
 	tcase_add_test(c, a_true_reply_makes_one);
 	tcase_add_test(c, a_snapshot_of_another_node_is_not_handed_out);
+	tcase_add_test(c, a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_volume_of_another_node);
+	tcase_add_test(c, a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_cache_volume_of_others);
+	tcase_add_test(c, a_volume_that_was_given_out_stays_where_it_is_whoever_reports_its_name);
 	tcase_add_test(c, a_copy_that_no_controller_has_asked_for_gets_no_call);
 	tcase_add_test(c, a_node_that_was_renamed_deletes_what_it_has_under_its_old_name);
 	tcase_add_test(c, a_claim_counts_for_nothing_in_the_start_window);
