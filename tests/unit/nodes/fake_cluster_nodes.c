@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/nodes/fake_cluster_nodes.h"
 
+#include "base/str.h"
+
 bool cluster_nodes_ready(const struct cluster_nodes *c)
 {
 	return !c->ready || c->ready(c->self);
@@ -22,4 +24,9 @@ bool cluster_nodes_have(const struct cluster_nodes *c, const char *node_id)
 bool cluster_nodes_out_of_service(const struct cluster_nodes *c, const char *node_id)
 {
 	return c->out_of_service && c->out_of_service(c->self, node_id);
+}
+
+bool cluster_nodes_is(const struct cluster_nodes *c, const char *node_name, const char *node_id)
+{
+	return cluster_nodes_ready(c) && str_eq(node_name, node_id);
 }

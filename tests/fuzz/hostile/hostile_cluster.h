@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostile_cluster.h - a history of a cluster in which one node lies: a controller with its records and its
+ * registry, a provisioner, two honest nodes, and one that replies and reports what bytes of an input say.
+ *
+ * Each step begins with a byte for the action and one for its object. What must hold after each of them is
+ * asserted (hostile_invariants.c):
+ * - a handle that is given out is one that each node named with it mints for the name;
+ * - no handle has two names, and no name two handles while the first one is on a node that is connected;
+ * - no call reaches a node for a volume whose ID, or record, names others;
+ * - a record names a node only while the provisioner asks for that volume;
+ * - what an honest node has is deleted only if the provisioner has asked for that very volume, or has been
+ *   given another one instead of it before any pod used it.
+ * Threads: one; nothing sleeps.
+ */
+#pragma once
+
+#include "base/span.h"
+
+/** hostile_cluster_run() - play the history @in from the start of a controller to its end. */
+void hostile_cluster_run(struct span in);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What must hold whatever one node says. */
+#include <assert.h>
+
+#include "base/str.h"
+#include "fuzz/hostile/hostile_private.h"
+
+/* The handle of what @request is about; NULL: none. @ret_deletes: it does not have to be where the call goes.
+ */
+static const char *handle_of(const ProtobufCMessage *request, bool *ret_deletes)
+{
+	const ProtobufCMessageDescriptor *type = request->descriptor;
+	const Csi__V1__VolumeContentSource *s;
+
+	*ret_deletes = false;
+	if (type == &csi__v1__create_volume_request__descriptor) {
+		s = ((const Csi__V1__CreateVolumeRequest *)request)->volume_content_source;
+		if (s && s->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
+			return s->snapshot->snapshot_id;
+		return s ? s->volume->volume_id : NULL;
+	}
+	if (type == &csi__v1__create_snapshot_request__descriptor)
+		return ((const Csi__V1__CreateSnapshotRequest *)request)->source_volume_id;
+	if (type == &csi__v1__controller_expand_volume_request__descriptor)
+		return ((const Csi__V1__ControllerExpandVolumeRequest *)request)->volume_id;
+	if (type == &csi__v1__controller_modify_volume_request__descriptor)
+		return ((const Csi__V1__ControllerModifyVolumeRequest *)request)->volume_id;
+	*ret_deletes = true;
+	if (type == &csi__v1__delete_volume_request__descriptor)
+		return ((const Csi__V1__DeleteVolumeRequest *)request)->volume_id;
+	if (type == &csi__v1__delete_snapshot_request__descriptor)
+		return ((const Csi__V1__DeleteSnapshotRequest *)request)->snapshot_id;
+	assert(type == &registry__v0__delete_if_never_staged_request__descriptor);
+	return ((const Registry__V0__DeleteIfNeverStagedRequest *)request)->volume_id;
+}
+
+static const char *name_of(const ProtobufCMessage *request)
+{
+	if (request->descriptor == &csi__v1__create_volume_request__descriptor)
+		return ((const Csi__V1__CreateVolumeRequest *)request)->name;
+	if (request->descriptor == &csi__v1__create_snapshot_request__descriptor)
+		return ((const Csi__V1__CreateSnapshotRequest *)request)->name;
+	return NULL;
+}
+
+static void check_made(struct hostile_cluster *c, const char *node_id, const char *name)
+{
+	const struct volume_key key = volume_key_of_name(name);
+	CLEANUP(pmem_volume_freep) struct pmem_volume *record = hostile_record(c, &key);
+
+	assert(record && pmem_volume_has_node(record, node_id));
+}
+
+/* The handle of a cache volume, or of the Go driver, names no node: its record does, until it is deleted. */
+static void check_shared(struct hostile_cluster *c, const char *node_id, const char *handle)
+{
+	const struct volume_key key = volume_key_of_handle(handle);
+	CLEANUP(pmem_volume_freep) struct pmem_volume *record = hostile_record(c, &key);
+
+	assert(!record || record->deleting || !str_eq(record->handle, handle) ||
+		pmem_volume_has_node(record, node_id));
+}
+
+void hostile_check_call(struct hostile_cluster *c, const char *node_id, const ProtobufCMessage *request)
+{
+	const char *name = name_of(request);
+	bool deletes;
+	const char *handle = handle_of(request, &deletes);
+
+	if (name)
+		check_made(c, node_id, name);
+	if (!handle)
+		return;
+	assert(!volume_id_names_other_node(handle, node_id));
+	if (!deletes && !volume_id_has_node(handle))
+		check_shared(c, node_id, handle);
+}
+
+static bool is_being_made(const struct hostile_cluster *c, const char *name)
+{
+	for (size_t i = 0; i < HOSTILE_CLAIMS; i++) {
+		if (str_eq(c->claims[i].name, name))
+			return c->claims[i].is_busy;
+	}
+	return false;
+}
+
+void hostile_check_write(struct hostile_cluster *c, enum volume_record_write what,
+	const struct pmem_volume *before, const struct pmem_volume *v)
+{
+	for (size_t i = 0; what == RECORD_STATUS && i < v->n_copies; i++)
+		assert(pmem_volume_has_node(v, v->copies[i].node));
+	for (size_t i = 0; i < strv_len(v->nodes); i++) {
+		if (!before || !pmem_volume_has_node(before, v->nodes[i]))
+			assert(is_being_made(c, v->volume_name));
+	}
+}
+
+/* Whether @node can have @handle for @claim. */
+static bool is_minted(const struct claim *claim, const char *handle, size_t node)
+{
+	char own[VOLUME_ID_MAX + 1];
+	char go[VOLUME_ID_MAX + 1];
+
+	volume_id_mint(claim->name, claim->kind == CLAIM_CACHE ? NULL : hostile_node_ids[node], own);
+	volume_id_mint_go(claim->name, go);
+	return str_eq(handle, own) || str_eq(handle, go);
+}
+
+/* Whether an honest node that is connected has what was given out as @h. */
+static bool is_there(struct hostile_cluster *c, const struct handed *h)
+{
+	for (size_t i = 0; i < HOSTILE_HONEST; i++) {
+		if (h->on[i] && node_table_get_live(c->table, hostile_node_ids[i]) &&
+			honest_node_find(&c->honest[i], h->handle))
+			return true;
+	}
+	return false;
+}
+
+void hostile_check_given(struct hostile_cluster *c, const struct handed *handed, const struct handed *before)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < HOSTILE_NODES; i++) {
+		n += handed->on[i];
+		assert(!handed->on[i] || is_minted(handed->claim, handed->handle, i));
+	}
+	assert(n > 0 || !volume_id_has_node(handed->handle));
+	if (before && before != handed && !before->is_deleting)
+		assert(!is_there(c, before));
+}
+
+void hostile_check_deletion(
+	const struct hostile_cluster *c, const struct honest_node *n, const struct honest_volume *v)
+{
+	size_t node = hostile_node_number(n->node_id);
+
+	for (size_t i = 0; i < c->n_handed; i++) {
+		const struct handed *h = &c->handed[i];
+
+		if (!str_eq(h->handle, v->id) || h->is_deleting)
+			continue;
+		assert(!v->staged && (h->is_replaced || !h->on[node]));
+	}
+}
+
+void hostile_check_deleted(struct hostile_cluster *c, const struct handed *handed)
+{
+	for (size_t i = 0; i < HOSTILE_HONEST; i++)
+		assert(!honest_node_find(&c->honest[i], handed->handle));
+}
+
+static void check_volumes(struct hostile_cluster *c)
+{
+	for (size_t i = 0; i < c->n_handed; i++) {
+		const struct handed *h = &c->handed[i];
+
+		for (size_t node = 0; node < HOSTILE_HONEST; node++)
+			assert(h->is_deleting || h->is_replaced || !h->on[node] || h->claim->has != h ||
+				honest_node_find(&c->honest[node], h->handle));
+	}
+}
+
+static void check_table(struct hostile_cluster *c)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(c->table, &nodes);
+	const struct volume_report *v;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t at = 0; (v = node_next_volume(nodes[i], &at)) != NULL;)
+			assert(!volume_id_names_other_node(v->id, nodes[i]->report.node_id));
+	}
+}
+
+void hostile_check_state(struct hostile_cluster *c)
+{
+	check_volumes(c);
+	check_table(c);
+}
