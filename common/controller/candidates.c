@@ -24,8 +24,11 @@ struct gathering {
 	const char *unregistered;
 	const char *silent; /* live, but without an inventory */
 	const char *in_use; /* cannot be asked, and its volume was staged: the caller got its ID earlier */
-	const char *dead;   /* cannot be asked */
-	char **sources;     /* strv: nodes that have the volume that is to be cloned, or may have it */
+	const char *admitted_in_use; /* live, has the volume, which was staged or given out there, and is a
+					candidate */
+	const char *elsewhere; /* live, has the volume, which was staged, but the caller does not admit it */
+	const char *dead;      /* cannot be asked */
+	char **sources;        /* strv: nodes that have the volume that is to be cloned, or may have it */
 	uint64_t seed;
 	size_t guess; /* place of the node that is asked for next, if callers name them in order */
 	bool ordered;
@@ -150,6 +153,8 @@ static void add_live(struct gathering *g, const struct node *node, const char *n
 		c->claim = staged || is_given_out(g, node) ? PLACEMENT_IN_USE : PLACEMENT_HAS;
 	else if (has_begun(g, node_id))
 		c->claim = PLACEMENT_BEGUN;
+	if (c->claim == PLACEMENT_IN_USE)
+		g->admitted_in_use = c->node_id;
 	found->n++;
 	if (!node->report.has_inventory)
 		g->silent = c->node_id;
@@ -269,6 +274,52 @@ static void add_any(struct gathering *g)
 	}
 }
 
+/* @node_id, which is not a candidate, has the volume, which was in use. */
+static void add_elsewhere(struct gathering *g, const char *node_id, bool can_be_asked)
+{
+	if (controller_is_gone(g->q->controller, node_id))
+		return;
+	*(can_be_asked ? &g->elsewhere : &g->in_use) = node_id;
+}
+
+/* Of a volume that was made before its node reports, it is not known whether it was in use. */
+static void find_recorded_elsewhere(struct gathering *g)
+{
+	const struct pmem_volume *record = g->q->record;
+
+	if (!record || record->snapshot || (!record->handle && !record->origin))
+		return;
+	for (size_t i = 0; i < strv_len(record->nodes); i++) {
+		const char *node_id = record->nodes[i];
+		size_t at = find_place(g, node_id);
+
+		if (record->handle && volume_id_names_other_node(record->handle, node_id))
+			continue;
+		if (at == g->n_nodes)
+			add_elsewhere(g, node_id, /* can_be_asked= */ false);
+		else if (!g->nodes[at]->report.has_inventory)
+			g->silent = node_id;
+	}
+}
+
+/* A volume that was in use has data, which a second one of that name would replace by nothing. Each copy of a
+ * cache volume is a cache of its own. */
+static void find_elsewhere(struct gathering *g)
+{
+	if (g->q->is_cache || g->admitted_in_use)
+		return;
+	for (size_t i = 0; i < g->n_hits; i++) {
+		const struct node *node = g->hits[i].node;
+		const char *node_id = node->report.node_id;
+		bool staged = false;
+
+		if (!g->seen[find_place(g, node_id)] && has_volume(g, node, &staged) && staged)
+			add_elsewhere(g, node_id,
+				node->live && !controller_is_out_of_service(g->q->controller, node_id));
+	}
+	find_recorded_elsewhere(g);
+}
+
 static const char *why_not(const struct gathering *g, const char *node_id)
 {
 	return controller_is_out_of_service(g->q->controller, node_id)
@@ -332,6 +383,11 @@ static int judge(const struct gathering *g, struct error **err)
 	if (g->in_use)
 		return err_set(err, ERR_UNAVAILABLE, "node %s has the volume, but %s", g->in_use,
 			why_not(g, g->in_use));
+	if (g->elsewhere)
+		return err_set(err, ERR_EXHAUSTED,
+			"volume \"%s\" was in use on node %s, and is made on no other node: pods that use it have to "
+			"run there; if its data is not needed, delete the claim",
+			g->q->request->name, g->elsewhere);
 	return g->found->n > 0 ? 0 : set_none(g, err);
 }
 
@@ -362,5 +418,6 @@ int candidates_find(const struct candidates_query *q, struct candidates *ret, st
 		add_required(&g, t);
 	else
 		add_any(&g);
+	find_elsewhere(&g);
 	return judge(&g, err);
 }

@@ -16,8 +16,9 @@ struct candidates_query {
 	const Csi__V1__CreateVolumeRequest *request;
 	const struct volume_key *key;
 	uint64_t required_bytes;
-	bool sector;                             /* for usage=FileIO */
-	unsigned needs;                          /* params_needs_of() */
+	bool sector;    /* for usage=FileIO */
+	unsigned needs; /* params_needs_of() */
+	bool is_cache;
 	const struct pmem_volume *record;        /* NULL: none */
 	const struct csi_source *source;         /* that is to be copied */
 	const struct pmem_volume *source_record; /* its record, in which other handles may be; NULL: none */
@@ -36,6 +37,7 @@ struct candidates {
  * have its source, and by those that may have begun it. @ret: lives as long as the request and the arena of
  * @q. Return: 0, or -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead node may
  * have the volume, or has its source; no volume may be made yet), ERR_EXHAUSTED (none is live, in service
- * and makes such volumes; the caller admits no node that has the source), ERR_NOT_FOUND (there is no such
+ * and makes such volumes; the caller admits no node that has the source, or not the node where the volume was
+ * in use), ERR_NOT_FOUND (there is no such
  * source). */
 int candidates_find(const struct candidates_query *q, struct candidates *ret, struct error **err) MUST_CHECK;

@@ -690,6 +690,7 @@ static void begin(struct create *op, const struct pmem_volume *source_record)
 		.required_bytes = op->required_bytes,
 		.sector = op->sector,
 		.needs = op->needs,
+		.is_cache = op->is_cache,
 		.record = op->record,
 		.source = &op->source,
 		.source_record = source_record};

@@ -63,3 +63,8 @@ bool class_is_ours(const struct kube_class *class, const char *driver_name)
 {
 	return class && str_eq(class->provisioner, driver_name);
 }
+
+bool class_is_cache(const struct kube_class *class)
+{
+	return str_eq(kube_pairs_get(&class->parameters, PARAMS_MODEL), PARAMS_MODEL_CACHE);
+}

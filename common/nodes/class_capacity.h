@@ -26,6 +26,9 @@ struct capacity class_capacity_on(const struct node *node, const struct kube_cla
 /** class_is_for_kata() - whether volumes of @class are for Kata Containers. */
 bool class_is_for_kata(const struct kube_class *class);
 
+/** class_is_cache() - whether volumes of @class are cache volumes, which have copies on several nodes. */
+bool class_is_cache(const struct kube_class *class);
+
 /** class_is_ours() - whether @driver_name provisions volumes of @class; NULL is not ours. */
 bool class_is_ours(const struct kube_class *class, const char *driver_name);
 

@@ -457,7 +457,6 @@ static void trim_record(void *object)
 	free(TAKE_PTR(v->driver));
 	free(TAKE_PTR(v->origin));
 	free(TAKE_PTR(v->handle));
-	free(TAKE_PTR(v->phase));
 	free(TAKE_PTR(v->claim));
 	free(TAKE_PTR(v->location));
 	strv_free(TAKE_PTR(v->nodes));

@@ -235,6 +235,32 @@ static int add_source_homes(const struct cluster_view *w, struct pod_needs *need
 	return 0;
 }
 
+/* Whether CreateVolume has succeeded for the volume @name, or a node has reported it, and its node is not
+ * lost.
+ */
+static bool was_made(const struct cluster_view *w, const char *name)
+{
+	static const char *const phases[] = {"Ready", "Missing", "Damaged", "Unreachable"};
+	const struct pmem_volume *v = cluster_view_record(w, name);
+	bool found = false;
+
+	for (size_t i = 0; v && i < ARRAY_SIZE(phases); i++)
+		found = found || str_eq(v->phase, phases[i]);
+	return found;
+}
+
+/* The controller makes a volume that was in use on no other node, and the record does not say whether it was
+ * in use. Each copy of a cache volume is a cache of its own. */
+static void add_made_home(const struct cluster_view *w, const struct kube_class *class,
+	const struct pod_need *need, struct pod_needs *needs)
+{
+	if (!need->nodes || class_is_cache(class) || !was_made(w, need->name))
+		return;
+	char *why = x_asprintf("%s has a volume already, which is only on node %s%s", need->what,
+		need->nodes[0], need->nodes[1] ? " and others" : "");
+	pod_needs_add_home(needs, &(struct pod_home){.nodes = strv_dup(need->nodes), .why = why});
+}
+
 /* A claim that a populator fills gets the volume of its prime claim. */
 static int add_claim(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
 	struct error **err)
@@ -259,6 +285,7 @@ static int add_claim(const struct cluster_view *w, const struct kube_claim *clai
 	need.nodes = nodes_with(w, need.name);
 	need.source = x_strdup(claim->source_claim);
 	need.snapshot = x_strdup(claim->source_snapshot);
+	add_made_home(w, class, &need, needs);
 	return add_need(needs, &need, err);
 }
 

@@ -88,9 +88,9 @@ static int parse_durability(const char *value, struct volume_params *p, struct e
 
 static int parse_model(const char *value, struct volume_params *p, struct error **err)
 {
-	static const char *const models[] = {"normal", "cache", NULL};
+	static const char *const models[] = {"normal", PARAMS_MODEL_CACHE, NULL};
 
-	if (str_eq(value, "cache")) {
+	if (str_eq(value, PARAMS_MODEL_CACHE)) {
 		p->is_cache = true;
 		return 0;
 	}
@@ -181,7 +181,7 @@ static const struct {
 	{PARAMS_KATA, AT_ALL, parse_kata},
 	{PARAMS_DIRECT, AT_CREATE | AT_CONTEXT, parse_direct},
 	{PARAMS_DURABILITY, AT_CREATE | AT_INLINE, parse_durability},
-	{"persistencyModel", AT_ALL & ~AT_INLINE, parse_model},
+	{PARAMS_MODEL, AT_ALL & ~AT_INLINE, parse_model},
 	{"cacheSize", AT_ALL & ~AT_INLINE, parse_cache_size},
 	{PARAMS_USAGE, AT_ALL | AT_MODIFY, parse_usage},
 	{PARAMS_ERASE_BANDWIDTH, AT_CREATE | AT_MODIFY, parse_erase_bandwidth},
@@ -287,7 +287,7 @@ static int check_together(enum params_origin origin, const struct strmap *map, c
 	if (origin == PARAMS_INLINE && !strmap_get(map, "size"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter \"size\" is missing: an inline volume requires it");
-	if (origin == PARAMS_CREATE && str_eq(strmap_get(map, "persistencyModel"), "ephemeral"))
+	if (origin == PARAMS_CREATE && str_eq(strmap_get(map, PARAMS_MODEL), "ephemeral"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter \"persistencyModel\": \"ephemeral\" is neither normal nor cache");
 	return 0;

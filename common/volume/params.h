@@ -26,6 +26,10 @@
 #define PARAMS_ERASE_BANDWIDTH "eraseBandwidth"
 #define PARAMS_COPY_BANDWIDTH  "copyBandwidth"
 
+/* Whether a volume has copies on several nodes. */
+#define PARAMS_MODEL       "persistencyModel"
+#define PARAMS_MODEL_CACHE "cache"
+
 /* With which it is used in guests of Kata Containers. */
 #define PARAMS_KATA "kataContainers"
 

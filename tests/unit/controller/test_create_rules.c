@@ -119,6 +119,91 @@ START_TEST(a_volume_in_use_on_a_dead_node_is_not_made_again)
 }
 END_TEST
 
+/* n2 has pvc-1, which the caller asks for on n1 alone: as after etcd was restored, when the claim waits
+ * again.
+ */
+static void begin_with_n2(bool staged)
+{
+	struct node_report *r = report_new("n2");
+	char id[VOLUME_ID_MAX + 1];
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	volume_id_mint("pvc-1", "n2", id);
+	report_add_volume(r, id, "pvc-1")->ever_staged = staged;
+	node_table_put(d.table, r, d.now_ns);
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+}
+
+START_TEST(a_volume_in_use_on_a_live_node_is_not_made_on_another)
+{
+	begin_with_n2(/* staged= */ true);
+	desk_create(&d, &a);
+	DESK_FAILED(
+		&a, ERR_EXHAUSTED, "volume \"pvc-1\" was in use on node n2, and is made on no other node");
+	ck_assert_uint_eq(d.n_calls, 0);
+	again();
+	desk_ask_nodes(&a, NODES("n1", "n2"), NODES("n1"));
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n2"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+START_TEST(a_volume_in_use_on_a_dead_node_is_not_made_on_another)
+{
+	begin_with_n2(/* staged= */ true);
+	node_table_end(d.table, "n2");
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2 has the volume, but is not connected");
+	d.missing = "n2";
+	d.now_ns += DESK_LEASE_NS;
+	desk_add_node(&d, "n1", 4);
+	again();
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+START_TEST(a_volume_that_was_never_in_use_can_be_made_on_another_node)
+{
+	begin_with_n2(/* staged= */ false);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+/* A controller that was started after the node has gone knows of the volume by its record only. */
+START_TEST(a_volume_whose_node_has_not_registered_is_not_made_on_another)
+{
+	struct volume_key key = volume_key_of_name("pvc-1");
+	struct pmem_volume *v = pmem_volume_new(key.hex, DESK_DRIVER);
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	v->volume_name = x_strdup("pvc-1");
+	v->origin = x_strdup(PMEM_VOLUME_REPORTED);
+	pmem_volume_add_node(v, "n2");
+	desk_put_record(&d, RECORD_CREATE, v);
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2 has the volume, but is not connected");
+	desk_add_node(&d, "n2", 4);
+	again();
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
 /* The volume is requested on n1, which does not answer, so that it may have a copy. */
 static void begin_on_n1(void)
 {
@@ -210,8 +295,11 @@ START_TEST(what_bears_the_name_elsewhere_and_was_in_use_is_not_deleted)
 	struct volume_report *v = report_add_volume(r, id, "pvc-1");
 	v->made_by_controller = true;
 	v->ever_staged = true;
-	node_table_put(d.table, r, d.now_ns);
-	make_on_n2();
+	desk_ask_nodes(&a, NODES("n2"), NULL);
+	desk_create(&d, &a);
+	node_table_put(d.table, r, d.now_ns); /* a pod has started there meanwhile */
+	desk_made(desk_last(&d, "n2"));
+	DESK_OK(&a);
 	ck_assert_uint_eq(d.n_calls, 2);
 	end();
 }
@@ -246,6 +334,18 @@ START_TEST(a_cache_volume_is_made_on_several_nodes_at_once)
 	ck_assert_str_eq(d.calls[4].node_id, "n1");
 	desk_made(&d.calls[4]);
 	desk_made(&d.calls[3]);
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+/* Each copy is a cache of its own. */
+START_TEST(a_cache_volume_in_use_elsewhere_gets_copies_on_further_nodes)
+{
+	begin_with_n2(/* staged= */ true);
+	ask_cache("1");
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
 	DESK_OK(&a);
 	end();
 }
@@ -458,6 +558,11 @@ UNIT_MAIN("controller/create_rules", a_volume_for_kata_goes_only_where_such_volu
 	a_dead_node_that_has_nothing_lets_the_pod_go_elsewhere,
 	a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good,
 	a_volume_in_use_on_a_dead_node_is_not_made_again,
+	a_volume_in_use_on_a_live_node_is_not_made_on_another,
+	a_volume_in_use_on_a_dead_node_is_not_made_on_another,
+	a_volume_that_was_never_in_use_can_be_made_on_another_node,
+	a_volume_whose_node_has_not_registered_is_not_made_on_another,
+	a_cache_volume_in_use_elsewhere_gets_copies_on_further_nodes,
 	what_was_begun_elsewhere_is_deleted_once_the_volume_is_made,
 	what_was_begun_by_an_older_driver_is_not_deleted, what_only_a_report_has_made_known_is_not_deleted,
 	what_bears_the_name_elsewhere_and_was_in_use_is_not_deleted,

@@ -341,6 +341,14 @@ static void put_record(const char *name, const char *node, const char *phase, ui
 	put("pmemvolumes", pmem_volume_json(name, node, phase, report));
 }
 
+/* A record whose volume is in @phase, and whose copy is "Ready". */
+static void put_made(const char *name, const char *node, const char *phase)
+{
+	CLEANUP(free_charp) char *json = pmem_volume_json(name, node, "Ready", 7);
+
+	put("pmemvolumes", x_asprintf("%.*s,\"phase\":\"%s\"}}", (int)strlen(json) - 2, json, phase));
+}
+
 START_TEST(a_record_says_which_report_shows_the_volume)
 {
 	sync_all();
@@ -371,6 +379,30 @@ START_TEST(a_volume_is_not_needed_on_nodes_that_have_it)
 	put_record("pvc-uid-a", "n1", "Erasing", 7);
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	ck_assert_ptr_null(needs.v[0].nodes);
+}
+END_TEST
+
+/* As after etcd was restored: the record was made of a report, and the claim waits again. */
+START_TEST(a_volume_that_was_made_keeps_the_pod_to_its_node)
+{
+	put_claim("a", "late", NULL, NULL);
+	put_made("pvc-uid-a", "n1", "Creating");
+	put_class("caches", DRIVER, "{\"persistencyModel\":\"cache\"}");
+	sync_all();
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 0);
+	put_made("pvc-uid-a", "n1", "Unreachable");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 1);
+	ck_assert_str_eq(needs.homes[0].nodes[0], "n1");
+	ck_assert_str_eq(needs.homes[0].why, "claim ns/a has a volume already, which is only on node n1");
+	put_made("pvc-uid-a", "n1", "Lost");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 0);
+	put_made("pvc-uid-a", "n1", "Ready");
+	put_claim("a", "caches", NULL, NULL);
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 0);
 }
 END_TEST
 
@@ -814,6 +846,7 @@ int main(void)
 		a_claim_counts_from_its_selected_node_on_until_that_is_taken_back,
 		an_inline_volume_of_a_pod_that_has_been_running_is_in_the_reports,
 		a_record_says_which_report_shows_the_volume, a_volume_is_not_needed_on_nodes_that_have_it,
+		a_volume_that_was_made_keeps_the_pod_to_its_node,
 		nodes_are_those_of_the_driver_that_have_objects, a_bound_claim_counts_a_minute_longer,
 		another_claim_of_the_same_name_is_another, a_class_that_comes_later_makes_claims_count,
 		the_webhook_alone_watches_claims_and_classes, an_api_that_does_not_answer_is_noticed,
