@@ -57,7 +57,8 @@ int controller_capacity(struct controller *c, struct arena *arena, const Csi__V1
 	struct capacity sum = {0};
 
 	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
-		    /* any_mode= */ true, err) < 0)
+		    /* any_mode= */ true, err) < 0 ||
+		csi_topology_check(c->config.driver_name, request->accessible_topology, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
 	const char *usage = strmap_get(&parameters, PARAMS_USAGE);

@@ -202,7 +202,9 @@ static int check_request(struct create *op, struct error **err)
 	if (op->snapshot)
 		return check_snapshot_request(op, err);
 	if (csi_check_create(op->request, &set, err) < 0 ||
-		csi_read_source(op->request, &op->source, err) < 0)
+		csi_read_source(op->request, &op->source, err) < 0 ||
+		csi_accessibility_check(
+			op->controller->config.driver_name, op->request->accessibility_requirements, err) < 0)
 		return -1;
 	if (volume_name_check(op->request->name, err) < 0)
 		return -1;

@@ -34,6 +34,34 @@ const char *csi_topology_node(const char *driver_name, const Csi__V1__Topology *
 	return NULL;
 }
 
+int csi_topology_check(const char *driver_name, const Csi__V1__Topology *t, struct error **err)
+{
+	CLEANUP(free_charp) char *key = name_topology_key(driver_name);
+
+	for (size_t i = 0; t && i < t->n_segments; i++) {
+		if (!str_eq(t->segments[i]->key, key))
+			return err_set(err, ERR_INVALID_ARGUMENT,
+				"topology key \"%s\" is not this driver's: allowedTopologies of its StorageClasses "
+				"can only name nodes, with the key \"%s\"",
+				t->segments[i]->key, key);
+	}
+	return 0;
+}
+
+int csi_accessibility_check(
+	const char *driver_name, const Csi__V1__TopologyRequirement *t, struct error **err)
+{
+	for (size_t i = 0; t && i < t->n_requisite; i++) {
+		if (csi_topology_check(driver_name, t->requisite[i], err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; t && i < t->n_preferred; i++) {
+		if (csi_topology_check(driver_name, t->preferred[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t)
 {
 	const char *node_id = csi_topology_node(csi->driver_name, t);

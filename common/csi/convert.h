@@ -25,6 +25,16 @@ Csi__V1__Topology *csi_topology(const char *driver_name, const char *node_id, st
 /** csi_topology_node() - get the node that @t names. Return: borrowed from @t; NULL: @t allows all nodes. */
 const char *csi_topology_node(const char *driver_name, const Csi__V1__Topology *t);
 
+/** csi_topology_check() - check that all segments of @t (NULL: none) have the key of @driver_name: nodes have
+ * no other one, and external-provisioner passes the allowedTopologies of a StorageClass that binds
+ * immediately on unchecked (pkg/controller/topology.go, GenerateAccessibilityRequirements()). Return: 0, or
+ * -1 with ERR_INVALID_ARGUMENT. */
+int csi_topology_check(const char *driver_name, const Csi__V1__Topology *t, struct error **err) MUST_CHECK;
+
+/** csi_accessibility_check() - csi_topology_check() of all topologies of @t (NULL: none). */
+int csi_accessibility_check(
+	const char *driver_name, const Csi__V1__TopologyRequirement *t, struct error **err) MUST_CHECK;
+
 /** csi_topology_is_ours() - whether @t allows this node: if it has our segment, the value is this node. */
 bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t);
 

@@ -63,7 +63,8 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	if (csi_read_create_parameters(request, &parameters, err) < 0)
 		return -1;
-	if (check_accessibility(csi, request->accessibility_requirements, err) < 0)
+	if (csi_accessibility_check(csi->driver_name, request->accessibility_requirements, err) < 0 ||
+		check_accessibility(csi, request->accessibility_requirements, err) < 0)
 		return -1;
 	if (volumes_create(csi->volumes, &q, &info, err) < 0)
 		return -1;
@@ -234,7 +235,8 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	const char *usage;
 
 	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
-		    /* any_mode= */ true, err) < 0)
+		    /* any_mode= */ true, err) < 0 ||
+		csi_topology_check(csi->driver_name, request->accessible_topology, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;

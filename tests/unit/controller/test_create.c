@@ -116,6 +116,25 @@ START_TEST(few_nodes_without_room_by_their_own_account_are_asked)
 }
 END_TEST
 
+/* As external-provisioner passes allowedTopologies on for a class that binds immediately. */
+START_TEST(a_topology_key_of_others_is_refused)
+{
+	Csi__V1__TopologyRequirement *t;
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	desk_ask_nodes(&a, NODES("n1", "n1"), NODES("n1", "n1"));
+	t = a.create.accessibility_requirements;
+	t->requisite[1]->segments[0]->key = arena_strdup(a.arena, "topology.kubernetes.io/zone");
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT,
+		"topology key \"topology.kubernetes.io/zone\" is not this driver's");
+	ck_assert_uint_eq(d.n_calls, 0);
+	desk_check_nodes(&d, "pvc-1", NULL);
+	end();
+}
+END_TEST
+
 START_TEST(an_unknown_outcome_binds_the_name_to_the_node)
 {
 	begin(/* early= */ false);
@@ -297,8 +316,8 @@ END_TEST
 UNIT_MAIN("controller/create", preferred_nodes_come_first_and_the_next_one_when_there_is_no_room,
 	each_node_is_asked_once_and_its_reason_told, out_of_range_everywhere_is_out_of_range,
 	without_a_wish_the_node_that_can_take_most_is_asked,
-	few_nodes_without_room_by_their_own_account_are_asked, an_unknown_outcome_binds_the_name_to_the_node,
-	codes_that_would_release_the_node_are_not_passed_on,
+	few_nodes_without_room_by_their_own_account_are_asked, a_topology_key_of_others_is_refused,
+	an_unknown_outcome_binds_the_name_to_the_node, codes_that_would_release_the_node_are_not_passed_on,
 	a_node_that_has_the_volume_comes_before_the_preferred_ones,
 	a_volume_that_is_being_erased_binds_nothing,
 	an_answer_that_nobody_waits_for_is_found_by_the_next_call,

@@ -144,6 +144,23 @@ static int capacity(const char *node_id, const char *usage, Csi__V1__GetCapacity
 	return capacity_with(node_id, "usage", usage, reply);
 }
 
+START_TEST(capacity_by_a_topology_key_of_others_is_refused)
+{
+	Csi__V1__GetCapacityRequest q;
+	Csi__V1__GetCapacityResponse reply;
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	csi__v1__get_capacity_request__init(&q);
+	csi__v1__get_capacity_response__init(&reply);
+	q.accessible_topology = csi_topology(DESK_DRIVER, "n1", a.arena);
+	q.accessible_topology->segments[0]->key = arena_strdup(a.arena, "topology.kubernetes.io/zone");
+	ASSERT_FAILS(controller_capacity(d.controller, a.arena, &q, &reply, &err), ERR_INVALID_ARGUMENT,
+		"topology.kubernetes.io/zone");
+	end();
+}
+END_TEST
+
 START_TEST(capacity_is_of_one_node_or_summed_over_those_that_live)
 {
 	Csi__V1__GetCapacityResponse reply;
@@ -298,6 +315,7 @@ END_TEST
 
 UNIT_MAIN("controller/list", volumes_of_all_nodes_are_listed_in_pages_that_stay_stable,
 	a_page_always_fits_into_a_message, a_list_without_some_nodes_is_none,
+	capacity_by_a_topology_key_of_others_is_refused,
 	capacity_is_of_one_node_or_summed_over_those_that_live,
 	capacity_for_kata_is_of_nodes_that_make_such_volumes, what_can_never_be_served_has_no_capacity,
 	capabilities_are_judged_by_the_node_that_has_the_volume,

@@ -291,6 +291,39 @@ START_TEST(capacity_falls_and_rises_with_volumes)
 }
 END_TEST
 
+static Csi__V1__Topology *zone(void)
+{
+	Csi__V1__Topology *t = topology(NODE_ID);
+
+	t->segments[0]->key = arena_strdup(h.arena, "topology.kubernetes.io/zone");
+	return t;
+}
+
+START_TEST(a_topology_key_of_others_is_refused)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("v");
+	Csi__V1__TopologyRequirement r;
+	csi__v1__topology_requirement__init(&r);
+	Csi__V1__GetCapacityRequest capacity;
+	csi__v1__get_capacity_request__init(&capacity);
+	Csi__V1__Topology *both[] = {topology(NODE_ID), zone()};
+	void *reply;
+
+	r.n_requisite = r.n_preferred = 1;
+	r.requisite = r.preferred = both;
+	q->accessibility_requirements = &r;
+	ASSERT_OK(create(q));
+	r.n_preferred = 2;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "topology key \"topology.kubernetes.io/zone\"");
+	r.n_preferred = 1;
+	r.n_requisite = 2;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "with the key \"pmem-csi.example/node\"");
+	capacity.accessible_topology = both[1];
+	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/GetCapacity", &capacity, &reply, &err),
+		ERR_INVALID_ARGUMENT, "topology.kubernetes.io/zone");
+}
+END_TEST
+
 START_TEST(capacity_of_another_topology_is_nothing)
 {
 	Csi__V1__GetCapacityRequest q;
@@ -612,7 +645,7 @@ int main(void)
 		&the_source_of_a_copy_is_read_from_the_request, &a_volume_for_another_node_is_exhausted_here,
 		&pages_of_the_list_join_without_gap_or_repeat, &a_token_that_is_none_of_ours_aborts,
 		&capacity_falls_and_rises_with_volumes, &capacity_of_another_topology_is_nothing,
-		&capacity_for_what_can_never_be_created_is_nothing,
+		&a_topology_key_of_others_is_refused, &capacity_for_what_can_never_be_created_is_nothing,
 		&before_the_first_listing_no_volume_is_said_to_be_absent,
 		&validation_confirms_refuses_and_does_not_know,
 		&a_capability_without_required_fields_is_an_error_even_where_a_refusal_is_none,
