@@ -61,8 +61,8 @@ static void finish_with(struct lookup *l, const struct kube_volume *v)
 	const struct claim_state state = {
 		.has_volume = v != NULL,
 		.handle = ours ? v->handle : NULL,
-		.node_ids = v ? (const char *const *)v->node_values : NULL,
-		.n_node_ids = v ? strv_len(v->node_values) : 0,
+		.node_ids = v ? (const char *const *)v->node_ids : NULL,
+		.n_node_ids = v ? strv_len(v->node_ids) : 0,
 		.has_claim = v || l->has_claim, /* not looked for: the PV decides */
 		.is_referenced = l->is_referenced,
 	};

@@ -19,7 +19,7 @@
 struct claim_state {
 	bool has_volume;             /* there is a PV of that name */
 	const char *handle;          /* of that PV, when it is our driver's; NULL otherwise */
-	const char *const *node_ids; /* that it can be used on */
+	const char *const *node_ids; /* that it can be used on; NULL: not said by the driver's key */
 	size_t n_node_ids;
 	bool has_claim;     /* there is a PVC with that uid, in any namespace */
 	bool is_referenced; /* a PV of our driver that has another name has the handle that was asked for */

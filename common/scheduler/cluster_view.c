@@ -441,6 +441,7 @@ static void trim_volume(void *object)
 	free(TAKE_PTR(v->meta.uid));
 	free(TAKE_PTR(v->meta.annotations.block));
 	free(TAKE_PTR(v->handle));
+	strv_free(TAKE_PTR(v->node_values));
 	free(TAKE_PTR(v->storage_class));
 	free(TAKE_PTR(v->claim_namespace));
 	free(TAKE_PTR(v->claim_name));

@@ -129,7 +129,8 @@ static int find_volume(const struct cluster_view *w, const struct kube_claim *cl
 	return 0;
 }
 
-/* A volume of our driver is on the nodes that its affinity names. */
+/* A volume of our driver is on the nodes that its affinity names by the driver's key. Other keys are compared
+ * with labels of Nodes by kube-scheduler. */
 static int add_home(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
 	struct error **err)
 {
@@ -137,8 +138,8 @@ static int add_home(const struct cluster_view *w, const struct kube_claim *claim
 
 	if (find_volume(w, claim, &volume, err) < 0)
 		return -1;
-	if (volume && volume->node_values)
-		pod_needs_add_home(needs, &(struct pod_home){.nodes = strv_dup(volume->node_values)});
+	if (volume && volume->node_ids)
+		pod_needs_add_home(needs, &(struct pod_home){.nodes = strv_dup(volume->node_ids)});
 	return 0;
 }
 
@@ -173,7 +174,7 @@ static int find_source_nodes(const struct cluster_view *w, const struct pod_need
 	}
 	if (find_volume(w, source, &volume, err) < 0)
 		return -1;
-	*ret = volume ? volume->node_values : NULL;
+	*ret = volume ? volume->node_ids : NULL;
 	return 0;
 }
 

@@ -41,6 +41,8 @@ struct kube_volume {
 	char *claim_uid;
 	char *phase;
 	char **node_values; /* all values of operator In in spec.nodeAffinity.required, any key; strv */
+	char **node_ids;    /* those of the driver's key (name_topology_key()); strv, NULL: a term has none */
+	char **affinity;    /* strv; only while the object is read */
 	uint64_t size_bytes;
 };
 

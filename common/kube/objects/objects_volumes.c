@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "kube/json_members.h"
 #include "kube/objects/objects.h"
@@ -21,23 +22,32 @@ static const struct kube_field claim_reference[] = {
 };
 
 struct expression {
+	char *key;
 	bool is_in;
 	char **values;
 };
 
 static const struct kube_field expression_fields[] = {
+	KUBE_FIELD("key", KUBE_TEXT, struct expression, key),
 	KUBE_FIELD("operator", KUBE_SAYS, struct expression, is_in, .says = "In"),
 	KUBE_FIELD("values", KUBE_TEXTS, struct expression, values),
 	KUBE_FIELDS_END,
 };
 
-static bool take_node_values(void *object, void *item)
+/* A term of the node affinity. */
+struct term {
+	char **pairs; /* strv: key, value, key ... of operator In */
+};
+
+static bool take_expression(void *object, void *item)
 {
 	const struct expression *e = item;
-	struct kube_volume *v = object;
+	struct term *t = object;
 
-	for (char **value = e->is_in ? e->values : NULL; value && *value; value++)
-		kube_add_text(&v->node_values, *value);
+	for (char **value = e->is_in && e->key ? e->values : NULL; value && *value; value++) {
+		kube_add_text(&t->pairs, e->key);
+		kube_add_text(&t->pairs, *value);
+	}
 	return false;
 }
 
@@ -46,12 +56,33 @@ static const struct kube_field term_fields[] = {
 		.type = KUBE_ARRAY,
 		.fields = expression_fields,
 		.item_size = sizeof(struct expression),
-		.takes = take_node_values},
+		.takes = take_expression},
+	KUBE_FIELD("", KUBE_TEXTS, struct term, pairs),
 	KUBE_FIELDS_END,
 };
 
+/* The driver is known when the whole object is. A pair without key ends each term. */
+static bool take_term(void *object, void *item)
+{
+	const struct term *t = item;
+	struct kube_volume *v = object;
+
+	for (char **text = t->pairs; text && *text; text += 2) {
+		kube_add_text(&v->node_values, text[1]);
+		kube_add_text(&v->affinity, text[0]);
+		kube_add_text(&v->affinity, text[1]);
+	}
+	kube_add_text(&v->affinity, "");
+	kube_add_text(&v->affinity, "");
+	return false;
+}
+
 static const struct kube_field required_fields[] = {
-	{.name = "nodeSelectorTerms", .type = KUBE_EACH, .fields = term_fields},
+	{.name = "nodeSelectorTerms",
+		.type = KUBE_ARRAY,
+		.fields = term_fields,
+		.item_size = sizeof(struct term),
+		.takes = take_term},
 	KUBE_FIELDS_END,
 };
 
@@ -84,14 +115,42 @@ static const struct kube_field volume_fields[] = {
 	KUBE_OBJECT("spec", volume_spec),
 	KUBE_OBJECT("status", volume_status),
 	KUBE_FIELD("", KUBE_TEXTS, struct kube_volume, node_values),
+	KUBE_FIELD("", KUBE_TEXTS, struct kube_volume, node_ids),
+	KUBE_FIELD("", KUBE_TEXTS, struct kube_volume, affinity),
 	KUBE_FIELDS_END,
 };
+
+/* Only kube-scheduler knows which nodes a term allows that does not name them by the driver's key. So it is
+ * with terms that were cut off because there are too many. */
+static void derive_volume(void *object)
+{
+	struct kube_volume *v = object;
+	CLEANUP(strv_freep) char **affinity = TAKE_PTR(v->affinity);
+	CLEANUP(free_charp) char *key = name_topology_key(v->driver ? v->driver : "");
+	bool is_named = false; /* by the present term */
+
+	_Static_assert(KUBE_MAX_TEXTS % 2 == 0, "pairs are not cut apart");
+	if (strv_len(affinity) == KUBE_MAX_TEXTS)
+		return;
+	for (char **pair = affinity; pair && *pair; pair += 2) {
+		bool is_end = str_empty(pair[0]);
+
+		if (is_end && !is_named) {
+			strv_free(TAKE_PTR(v->node_ids));
+			return;
+		}
+		is_named = !is_end && (is_named || str_eq(pair[0], key));
+		if (str_eq(pair[0], key))
+			kube_add_text(&v->node_ids, pair[1]);
+	}
+}
 
 const struct kube_kind kube_kind_volumes = {
 	.path = "/api/v1/persistentvolumes",
 	.what = "persistentvolumes",
 	.size = sizeof(struct kube_volume),
 	.fields = volume_fields,
+	.derive = derive_volume,
 };
 
 static const struct kube_field claim_requests[] = {

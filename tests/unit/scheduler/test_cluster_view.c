@@ -233,6 +233,20 @@ START_TEST(a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume)
 }
 END_TEST
 
+/* Its value is a label of the Node, which may differ from the Node's name; kube-scheduler compares it. */
+START_TEST(a_volume_made_by_hand_with_a_key_of_others_keeps_the_pod_nowhere)
+{
+	char *json = kube_json_volume("pv-a", DRIVER, "h", "host-1.example");
+
+	put_claim("a", "late", "n1", "pv-a");
+	memcpy(strstr(json, "pmem/node"), "host/name", strlen("host/name"));
+	put("persistentvolumes", json);
+	sync_all();
+	ASSERT_OK(look(CLAIM("a")));
+	ck_assert_uint_eq(needs.n + needs.n_homes, 0);
+}
+END_TEST
+
 START_TEST(inline_volumes_are_needed_where_the_driver_has_them)
 {
 	sync_all();
@@ -840,6 +854,7 @@ int main(void)
 		claims_that_bind_late_are_needed_each_once, other_claims_are_not_needed,
 		a_size_is_at_least_what_its_file_system_needs, what_is_not_there_yet_is_waited_for,
 		a_claim_of_the_pod_must_be_its_own, a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume,
+		a_volume_made_by_hand_with_a_key_of_others_keeps_the_pod_nowhere,
 		inline_volumes_are_needed_where_the_driver_has_them,
 		a_pod_has_so_many_new_volumes_and_no_more, pods_that_make_no_sense_are_refused,
 		what_was_decided_before_the_beginning_counts,

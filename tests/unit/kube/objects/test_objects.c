@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "kube/json_members.h"
 #include "unit/unit.h"
 
 START_TEST(a_volume_keeps_what_the_duties_need)
@@ -48,6 +49,70 @@ START_TEST(a_volume_keeps_what_the_duties_need)
 	ck_assert_uint_eq(strv_len(v->node_values), 3);
 	ck_assert(strv_contains(v->node_values, "n4"));
 	kube_object_free(&kube_kind_volumes, v);
+}
+END_TEST
+
+/* @terms: of the node affinity, JSON. Return: the node IDs, separated by spaces; caller frees. */
+static char *node_ids(const char *terms)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1u << 16);
+	CLEANUP(free_charp)
+	char *json = x_asprintf(
+		"{\"metadata\":{\"name\":\"v\"},\"spec\":{\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":"
+		"[%s]}},\"csi\":{\"driver\":\"d\"}}}",
+		terms);
+	struct kube_volume *v = kube_object_decode(&kube_kind_volumes, span_of(json), &err);
+
+	ck_assert_msg(v != NULL, "%s", err ? err->msg : "");
+	for (size_t i = 0; i < strv_len(v->node_ids); i++)
+		buf_addf(&out, "%s%s", i > 0 ? " " : "", v->node_ids[i]);
+	kube_object_free(&kube_kind_volumes, v);
+	return x_strdup(buf_str(&out));
+}
+
+#define EXPRESSION(key, operator, value)                                                                     \
+	"{\"key\":\"" key "\",\"operator\":\"" operator"\",\"values\":[\"" value "\"]}"
+#define TERM(expressions) "{\"matchExpressions\":[" expressions "]}"
+#define HOSTNAME          EXPRESSION("kubernetes.io/hostname", "In", "h")
+
+START_TEST(nodes_of_a_volume_are_those_that_the_drivers_key_names)
+{
+	static const struct {
+		const char *terms;
+		const char *ids;
+	} cases[] = {
+		{"", ""},
+		{TERM(""), ""},
+		{TERM(HOSTNAME), ""},
+		{TERM(EXPRESSION("d/node", "In", "n1")), "n1"},
+		{TERM(EXPRESSION("d/node", "NotIn", "n1")), ""},
+		{TERM(HOSTNAME "," EXPRESSION("d/node", "In", "n1")), "n1"},
+		{TERM(EXPRESSION("d/node", "In", "n1")) "," TERM(
+			 EXPRESSION("d/node", "In", "n2") "," HOSTNAME),
+			"n1 n2"},
+		{TERM(EXPRESSION("d/node", "In", "n1")) "," TERM(HOSTNAME), ""},
+		{TERM(HOSTNAME) "," TERM(EXPRESSION("d/node", "In", "n1")), ""},
+		{TERM(EXPRESSION("e/node", "In", "n1")), ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(free_charp) char *ids = node_ids(cases[i].terms);
+
+		ck_assert_msg(str_eq(ids, cases[i].ids), "%s: %s", cases[i].terms, ids);
+	}
+}
+END_TEST
+
+START_TEST(terms_that_are_cut_off_name_no_nodes)
+{
+	CLEANUP(buf_done) struct buf terms = BUF_INIT(1u << 20);
+	CLEANUP(free_charp) char *ids = NULL;
+
+	for (size_t i = 0; i < KUBE_MAX_TEXTS; i++)
+		buf_addf(&terms, "%s" TERM(EXPRESSION("d/node", "In", "n%zu")), i > 0 ? "," : "", i);
+	ids = node_ids(buf_str(&terms));
+	ck_assert_str_eq(ids, "");
 }
 END_TEST
 
@@ -426,7 +491,8 @@ START_TEST(a_name_is_what_the_api_server_takes)
 END_TEST
 
 UNIT_MAIN("kube/objects", a_time_is_written_in_utc, a_name_is_what_the_api_server_takes,
-	a_volume_keeps_what_the_duties_need, a_claim_keeps_what_the_duties_need_and_no_annotations,
+	a_volume_keeps_what_the_duties_need, nodes_of_a_volume_are_those_that_the_drivers_key_names,
+	terms_that_are_cut_off_name_no_nodes, a_claim_keeps_what_the_duties_need_and_no_annotations,
 	a_node_keeps_its_labels, a_node_is_out_of_service_by_one_of_its_taints,
 	classes_capacities_and_drivers_of_nodes_are_read, a_pod_keeps_its_volumes_that_are_claims_or_of_csi,
 	a_new_pod_has_no_name_and_keeps_more, a_text_with_a_nul_is_absent,
