@@ -106,6 +106,7 @@ static struct volumes *new_volumes(struct program *n, const struct options *o)
 		.pods = node_registry_pods(n->registry),
 		.erase_bytes_per_s = o->erase_bytes_per_s,
 		.copy_bytes_per_s = o->copy_bytes_per_s,
+		.inline_limits = o->inline_limits,
 		.direct_volumes_dir = str_empty(o->direct_volumes_dir) ? NULL : o->direct_volumes_dir,
 		.guests = &n->guests,
 		.changed = node_registry_changed,

@@ -47,6 +47,7 @@ struct options options_default(void)
 		.metrics_path = "/metrics",
 		.probe_listen = "",
 		.lvm_idle_ms = 60000,
+		.inline_limits = {.max_volumes = 256},
 		.node_lost_ms = 3600000,
 		.cxl_regions = "keep",
 		.pmem_percentage = 100,

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "duties/node_terms.h"
 #include "os/program.h"
+#include "volume/volumes.h"
 
 #define MODE_WAIT        "wait" /* for a signal: the container of a pod whose init containers do the work */
 #define MODE_CONVERT     "force-convert-raw-namespaces" /* as the Go driver calls it */
@@ -45,7 +46,8 @@ struct options {
 	uint64_t lvm_idle_ms;
 	uint64_t erase_bytes_per_s; /* 0: no limit */
 	uint64_t copy_bytes_per_s;  /* likewise */
-	const char *cxl_regions;    /* off, keep or create */
+	struct inline_limits inline_limits;
+	const char *cxl_regions; /* off, keep or create */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
 	bool init_labels;       /* for pmem-ns-init, as the next one */

@@ -97,18 +97,32 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 			"-pmemPercentage; off: neither"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process when it has had no work for this time; 0: never"},
-		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
-			"erase deleted volumes with at most SIZE bytes per second, for all volumes together; "
-			"0: no limit"},
-		{"copyBandwidth", OPT_SIZE, &o->copy_bytes_per_s, "SIZE",
-			"copy each volume with at most SIZE bytes per second; the writers of a volume that is in "
-			"use stand still for longer then; 0: no limit"},
 		{"fakePath", OPT_STR, &o->fake_path, "DIR",
 			"fake: folder in which volumes are sparse files on loop devices; "
 			"without it volumes have no devices, cannot be staged, and are lost when the driver ends"},
 		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",
 			"fake: size of each of the two regions "
 			"(default: the size with which the folder was created, 16Gi for a new folder)"},
+	};
+
+	add(t, rows, ARRAY_SIZE(rows));
+}
+
+static void add_limits(struct table *t, struct options *o)
+{
+	const struct opt rows[] = {
+		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
+			"erase deleted volumes with at most SIZE bytes per second, for all volumes together; "
+			"0: no limit"},
+		{"copyBandwidth", OPT_SIZE, &o->copy_bytes_per_s, "SIZE",
+			"copy each volume with at most SIZE bytes per second; the writers of a volume that is in "
+			"use stand still for longer then; 0: no limit"},
+		{"maxInlineVolumes", OPT_U32, &o->inline_limits.max_volumes, "N",
+			"refuse to create an inline volume if the node has N of them, with those that are still being "
+			"erased: no quota of Kubernetes counts them; 0: no limit"},
+		{"maxInlineBytes", OPT_SIZE, &o->inline_limits.max_bytes, "SIZE",
+			"refuse to create an inline volume if all of the node would take more than SIZE bytes, with "
+			"those that are still being erased; 0: no limit"},
 	};
 
 	add(t, rows, ARRAY_SIZE(rows));
@@ -194,6 +208,7 @@ struct opt *options_table(struct options *o, struct option_texts *texts)
 
 	add_general(&t, o);
 	add_node(&t, o, texts);
+	add_limits(&t, o);
 	add_controller(&t, o, texts);
 	add_ignored(&t);
 	return t.rows;

@@ -9,6 +9,10 @@
 #include "base/sorted.h"
 #include "base/str.h"
 #include "volume/id.h"
+#include "volume/volumes.h"
+
+#define INLINE_ADVICE                                                                                        \
+	"delete pods that have inline volumes on this node, use a generic ephemeral volume, or raise the flag"
 
 struct records {
 	struct volumes_shared *shared;
@@ -269,6 +273,54 @@ void records_begin(struct records *t, struct pending_creation *a)
 	t->pending = a;
 	t->n_pending++;
 	pthread_mutex_unlock(&t->shared->mutex);
+}
+
+/* Caller holds the mutex. */
+static void sum_up_inline(const struct records *t, uint64_t *ret_n, uint64_t *ret_bytes)
+{
+	*ret_n = *ret_bytes = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		if (!volume_record_is_inline(t->list[i]))
+			continue;
+		++*ret_n;
+		*ret_bytes += t->list[i]->size_bytes;
+	}
+	for (const struct pending_creation *a = t->pending; a; a = a->next) {
+		if (a->inline_bytes == 0 || records_has(t, a->r->id))
+			continue;
+		++*ret_n;
+		*ret_bytes += a->inline_bytes;
+	}
+}
+
+static int check_inline(const struct inline_limits *limits, uint64_t n, uint64_t bytes, uint64_t more_bytes,
+	struct error **err)
+{
+	if (limits->max_volumes > 0 && n >= limits->max_volumes)
+		return err_set(err, ERR_EXHAUSTED,
+			"this node has %ju inline volumes, with those that are still being erased, and "
+			"-maxInlineVolumes allows %u: " INLINE_ADVICE,
+			(uintmax_t)n, limits->max_volumes);
+	if (limits->max_bytes > 0 && (bytes > limits->max_bytes || more_bytes > limits->max_bytes - bytes))
+		return err_set(err, ERR_EXHAUSTED,
+			"the inline volumes of this node take %ju bytes, and with %ju more they would exceed "
+			"-maxInlineBytes, %ju: " INLINE_ADVICE,
+			(uintmax_t)bytes, (uintmax_t)more_bytes, (uintmax_t)limits->max_bytes);
+	return 0;
+}
+
+int records_admit_inline(struct records *t, struct pending_creation *a, uint64_t size_bytes,
+	const struct inline_limits *limits, struct error **err)
+{
+	uint64_t n, bytes;
+
+	pthread_mutex_lock(&t->shared->mutex);
+	sum_up_inline(t, &n, &bytes);
+	int rc = check_inline(limits, n, bytes, size_bytes, err);
+	if (rc == 0)
+		a->inline_bytes = size_bytes;
+	pthread_mutex_unlock(&t->shared->mutex);
+	return rc;
 }
 
 void records_end(struct records *t, const struct pending_creation *a)

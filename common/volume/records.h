@@ -32,8 +32,11 @@ void volumes_changed(const struct volumes_shared *shared);
 struct pending_creation {
 	const struct volume_record *r; /* only what is never changed is read: ID, name, claim,
 					  made_by_controller, and what it is a snapshot of */
+	uint64_t inline_bytes;         /* of an inline volume that was admitted: size of its device; else 0 */
 	struct pending_creation *next;
 };
+
+struct inline_limits;
 
 struct records;
 
@@ -110,6 +113,13 @@ int records_remove(struct records *t, const struct volume_record *r, struct erro
 /** records_begin() - report @a, from now on, as a volume that is being created. @a: borrowed until
  * records_end() */
 void records_begin(struct records *t, struct pending_creation *a);
+
+/** records_admit_inline() - count an inline volume that is about to be recorded, unless the inline volumes
+ * that are recorded or admitted, with those in phase ERASING, would exceed @limits with it. @a: after
+ * records_begin(), counted until records_end(); @size_bytes: of its device. Return: 0, or -1 with
+ * ERR_EXHAUSTED, which names the flag. */
+int records_admit_inline(struct records *t, struct pending_creation *a, uint64_t size_bytes,
+	const struct inline_limits *limits, struct error **err) MUST_CHECK;
 
 /** records_end() - stop reporting @a, because the volume is recorded or was not created. */
 void records_end(struct records *t, const struct pending_creation *a);

@@ -42,6 +42,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->direct_dir = x_strdup(config->direct_volumes_dir);
 	v->guests = config->guests;
 	v->copy_bytes_per_s = config->copy_bytes_per_s;
+	v->inline_limits = config->inline_limits;
 	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
 	v->shared.changed = config->changed;
 	v->shared.user = config->user;

@@ -56,6 +56,12 @@ struct volume_guests {
 	void *user;
 };
 
+/* How much the inline volumes of a node may take together, with those that are still being erased. */
+struct inline_limits {
+	uint32_t max_volumes; /* 0: no limit */
+	uint64_t max_bytes;   /* of their devices; 0: no limit */
+};
+
 struct volumes_config {
 	const char *node_id;
 	const char *state_path;
@@ -69,8 +75,9 @@ struct volumes_config {
 	const struct volume_guests *guests;
 	uint64_t erase_bytes_per_s; /* limit for all deleted volumes together; 0: none */
 	uint64_t copy_bytes_per_s;  /* limit for each clone of a volume; 0: none */
-	int mkfs_timeout_ms;        /* 0: five minutes */
-	bool erase_in_call; /* volumes_delete() returns only after erasing: for callers without threads */
+	struct inline_limits inline_limits;
+	int mkfs_timeout_ms; /* 0: five minutes */
+	bool erase_in_call;  /* volumes_delete() returns only after erasing: for callers without threads */
 	/* called from any thread when the result of volumes_report() may have changed; must neither wait nor
 	 * call functions of this file. NULL: not needed */
 	void (*changed)(void *user);

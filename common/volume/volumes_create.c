@@ -552,8 +552,22 @@ static int require_direct(struct volumes *v, struct error **err)
 	return err_set(err, ERR_EXHAUSTED, "this node has no direct volumes: %s", why);
 }
 
-static int record_and_make(struct volumes *v, struct creation *c, const struct volume_request *q,
-	const struct volume_params *wanted, struct error **err)
+/* Before anything is written. In which pool it will be is not known yet, and the unit of each pool is
+ * another. */
+static int admit_inline(struct volumes *v, struct pending_creation *pending, const struct pool_choice *pools,
+	struct error **err)
+{
+	uint64_t size_bytes = 0;
+
+	for (size_t i = 0; i < pools->n; i++) {
+		if (size_bytes < pools->list[i].granted_bytes)
+			size_bytes = pools->list[i].granted_bytes;
+	}
+	return records_admit_inline(v->records, pending, size_bytes, &v->inline_limits, err);
+}
+
+static int record_and_make(struct volumes *v, struct creation *c, struct pending_creation *pending,
+	const struct volume_request *q, const struct volume_params *wanted, struct error **err)
 {
 	CLEANUP(pool_choice_done) struct pool_choice pools = {0};
 
@@ -564,6 +578,8 @@ static int record_and_make(struct volumes *v, struct creation *c, const struct v
 	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_space(v->records, err) < 0)
 		return -1;
 	if (choose_pools(v, c, q, &pools, err) < 0)
+		return -1;
+	if (q->inline_target && admit_inline(v, pending, &pools, err) < 0)
 		return -1;
 	if (enter_limits(v, c, err) < 0)
 		return -1;
@@ -584,7 +600,7 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 		volumes_source_image(c->source, c->r);
 	}
 	records_begin(v->records, &pending);
-	int rc = record_and_make(v, c, q, wanted, err);
+	int rc = record_and_make(v, c, &pending, q, wanted, err);
 	records_end(v->records, &pending);
 	if (rc == 0 || (*err)->code != ERR_EXISTS)
 		return rc;

@@ -46,6 +46,7 @@ struct volumes {
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
 	uint64_t copy_bytes_per_s; /* limit for each clone; 0: none */
+	struct inline_limits inline_limits;
 
 	struct volumes_shared shared;
 	struct records *records;

@@ -177,6 +177,11 @@ class Same(Chart):
                                  helm({"mode": mode, **KATA, "openshift": True}))
         self.assertNotIn("kind: StorageClass\n", helm(merged(KATA, {"storageClasses": {"create": False}})))
 
+    def test_without_inline_volumes(self):
+        for mode in ("lvm", "direct", "distributed", "fake"):
+            with self.subTest(mode):
+                self.assert_same(kustomize(mode, "no-inline-volumes"), helm({"mode": mode, "inlineVolumes": {"enabled": False}}))
+
     def test_memory(self):
         for mode in ("lvm", "distributed"):
             with self.subTest(mode):
@@ -333,6 +338,9 @@ CHANGES = {
     "topologySpread": (True, "topologySpreadConstraints:", {}),
     "networkPolicies": (True, "kind: NetworkPolicy", {}),
     "openshift": (True, "kind: SecurityContextConstraints", {}),
+    "inlineVolumes.enabled": (False, None, {}),
+    "inlineVolumes.maxVolumes": (0, "- -maxInlineVolumes=0", {}),
+    "inlineVolumes.maxBytes": ("1Gi", "- -maxInlineBytes=1Gi", {}),
     "kata.enabled": (True, "hostPID: true", {}),
     "kubevirt.enabled": (True, "kind: StorageProfile", {}),
     "kubevirt.defaultClass": ("pmem-csi-sc-late-binding-ext4", 'is-default-virt-class: "true"', KUBEVIRT),

@@ -19,7 +19,7 @@ import test_commands
 PATIENCE_S = 120
 BIN = TREE = README = None
 DOCUMENTS = ("README.md", "docs/QUICKSTART.md", "docs/INSTALL.md", "docs/STORAGECLASSES.md", "docs/CONFIGURATION.md", "docs/MONITORING.md",
-             "docs/TROUBLESHOOTING.md", "docs/COMPATIBILITY.md")
+             "docs/TROUBLESHOOTING.md", "docs/COMPATIBILITY.md", "docs/TENANTS.md")
 
 # Sections whose commands other suites run; each of them takes the commands from the document by the section's name.
 RUN_ELSEWHERE = {
@@ -45,6 +45,8 @@ NOT_RUN = {
     "systemctl enable --now pmem-csi-pools pmem-csi": "the suite package does, in the root that systemd has booted",
     'global_filter = [ "r|^/dev/pmem|" ]': "lines of a file of the host, whose LVM no test configures",
     'SUBSYSTEM=="block", KERNEL=="pmem*", ENV{UDEV_DISABLE_PERSISTENT_STORAGE_RULES_FLAG}="1"': "likewise of udev",
+    "kubectl delete csidriver pmem-csi.intel.com": "no scenario has an installation of its own in which to switch inline volumes off",
+    "kubectl apply -k mine": "likewise",
     "kubectl create namespace pmem-csi": "tests/e2e/chart lets helm make the namespace",
     "kubectl label namespace pmem-csi pod-security.kubernetes.io/enforce=privileged":
         "the namespace of the manifests has that label, and pods of kube/scenarios/pods run in it",

@@ -22,7 +22,8 @@ OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distribut
 TRIALS = {"fake", "try-out"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
 ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies",
-         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots", "memory-preparation", "class-policy")
+         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots", "memory-preparation", "class-policy",
+         "no-inline-volumes")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -380,6 +381,15 @@ class Components(unittest.TestCase):
         document = (TREE / "docs/STORAGECLASSES.md").read_text(encoding="utf-8")
         for name in known:
             self.assertRegex(document, rf"(?m)^\| (`\w+`, )*`{name}`[ ,]")
+
+    def test_without_inline_volumes(self):
+        """The CSIDriver says so, and nothing else changes."""
+        key = "CSIDriver", "pmem-csi.intel.com"
+        for overlay in table()["no-inline-volumes"]:
+            before, after = render(overlay), render(overlay, "no-inline-volumes")
+            self.assertEqual(["Persistent"], after[key]["spec"]["volumeLifecycleModes"])
+            self.assertEqual({it: before[it] for it in before if it != key}, {it: after[it] for it in after if it != key})
+            self.assertEqual(["Persistent"], self.second(after)["CSIDriver", "other.example.com"]["spec"]["volumeLifecycleModes"])
 
     def test_openshift_lets_the_driver_see_processes(self):
         constraint = "SecurityContextConstraints", "pmem-csi-node"

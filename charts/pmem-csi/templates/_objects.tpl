@@ -19,6 +19,8 @@
 {{- include "pmem-csi.keep" $object -}}
 {{- else if and $root.Values.kata.enabled (eq $object.kind "SecurityContextConstraints") -}}
 {{- $_ := set $object "allowHostPID" (or $object.allowHostPID (eq (include "pmem-csi.section" (list $root $object)) "node")) -}}
+{{- else if and (eq $object.kind "CSIDriver") (not $root.Values.inlineVolumes.enabled) -}}
+{{- $_ := set $object.spec "volumeLifecycleModes" (list "Persistent") -}}
 {{- else if eq $object.kind "MutatingWebhookConfiguration" -}}
 {{- $_ := set (index $object.webhooks 0) "failurePolicy" $root.Values.webhook.failurePolicy -}}
 {{- end }}

@@ -20,6 +20,7 @@
 {{- if eq $section "node" -}}
 {{- include "pmem-csi.nodesOfDriver" (list $root $pod) -}}
 {{- include "pmem-csi.memory" (list $root $pod) -}}
+{{- include "pmem-csi.inlineVolumes" (list $root $pod) -}}
 {{- end -}}
 {{- if eq $object.kind "Deployment" -}}
 {{- $_ := set $object.spec "replicas" $values.replicas -}}
@@ -104,6 +105,18 @@
 {{- $_ := set $container "args" $args -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Limits for inline volumes, where they are not the program's own: list ROOT POD. The driver's container is the first one. */ -}}
+{{- define "pmem-csi.inlineVolumes" -}}
+{{- $limits := (index . 0).Values.inlineVolumes -}}
+{{- $container := first (index . 1).containers -}}
+{{- if ne (int $limits.maxVolumes) 256 -}}
+{{- $_ := set $container "args" (append $container.args (printf "-maxInlineVolumes=%d" (int $limits.maxVolumes))) -}}
+{{- end -}}
+{{- if ne $limits.maxBytes "0" -}}
+{{- $_ := set $container "args" (append $container.args (printf "-maxInlineBytes=%s" $limits.maxBytes)) -}}
 {{- end -}}
 {{- end -}}
 

@@ -273,6 +273,7 @@ void fixture_open(void)
 		.guests = fx.guests,
 		.erase_bytes_per_s = fx.erase_bytes_per_s,
 		.copy_bytes_per_s = fx.copy_bytes_per_s,
+		.inline_limits = fx.inline_limits,
 		.mkfs_timeout_ms = fx.mkfs_timeout_ms,
 		.erase_in_call = !fx.in_background,
 		.changed = note_change};

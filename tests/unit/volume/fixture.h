@@ -66,6 +66,7 @@ struct fixture {
 	bool in_background; /* deleted volumes are erased by threads, not by the caller that deletes them */
 	uint64_t erase_bytes_per_s;
 	uint64_t copy_bytes_per_s;
+	struct inline_limits inline_limits;
 	int mkfs_timeout_ms;
 	const struct volume_pods *pods;
 	const char *direct_volumes_dir;

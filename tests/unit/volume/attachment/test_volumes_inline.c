@@ -402,6 +402,115 @@ START_TEST(inline_volume_of_the_go_driver_is_taken_away)
 }
 END_TEST
 
+#define LATER  "csi-1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define LATEST "csi-2123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* The fixture makes devices of whole units, of which the last byte takes one more. */
+static void restart_with(uint32_t max_volumes, uint64_t max_bytes)
+{
+	fx.inline_limits = (struct inline_limits){max_volumes, max_bytes};
+	fixture_restart();
+}
+
+START_TEST(volumes_beyond_the_number_are_refused)
+{
+	struct error *err = NULL;
+
+	restart_with(2, 0);
+	fixture_make("pvc-1", MIB(16));
+	ASSERT_OK(publish(&err));
+	q.handle = LATER;
+	q.target_path = other;
+	ASSERT_OK(publish(&err));
+	CLEANUP(free_charp) char *third = fixture_path("kubelet/third");
+	q.handle = LATEST;
+	q.target_path = third;
+	for (int i = 0; i < 2; i++) {
+		ASSERT_FAILS(publish(&err), ERR_EXHAUSTED,
+			"has 2 inline volumes, with those that are still being erased, and -maxInlineVolumes allows 2: delete pods");
+		fixture_restart();
+	}
+	ck_assert_uint_eq(fixture_n_devices(), 3);
+	ck_assert_uint_eq(fixture_n_files(), 3);
+	/* what exists is no news, and claims are counted by quotas */
+	q.handle = LATER;
+	q.target_path = other;
+	ASSERT_OK(publish(&err));
+	fixture_make("pvc-2", MIB(16));
+	ASSERT_OK(unpublish(&err));
+	q.handle = LATEST;
+	q.target_path = third;
+	ASSERT_OK(publish(&err));
+}
+END_TEST
+
+START_TEST(volumes_beyond_the_sum_of_bytes_are_refused)
+{
+	struct error *err = NULL;
+
+	restart_with(0, MIB(36));
+	strmap_set(&context, "size", "16777217");
+	ASSERT_OK(publish(&err));
+	q.handle = LATER;
+	q.target_path = other;
+	ASSERT_FAILS(publish(&err), ERR_EXHAUSTED,
+		"inline volumes of this node take 20971520 bytes, and with 20971520 more they would exceed "
+		"-maxInlineBytes, 37748736");
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	strmap_set(&context, "size", "16Mi");
+	ASSERT_OK(publish(&err));
+	ASSERT_OK(publish(&err));
+}
+END_TEST
+
+START_TEST(volumes_count_until_they_are_erased)
+{
+	struct error *err = NULL;
+
+	fx.in_background = true;
+	fx.faults.destroy = ERR_INTERNAL;
+	restart_with(1, 0);
+	ASSERT_OK(publish(&err));
+	ASSERT_OK(unpublish(&err));
+	q.handle = LATER;
+	ASSERT_FAILS(publish(&err), ERR_EXHAUSTED, "has 1 inline volumes");
+	fx.faults.destroy = 0;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	fixture_await_erased();
+	ASSERT_OK(publish(&err));
+}
+END_TEST
+
+static unsigned n_looks;
+
+/* Looked at after the volume was admitted, and before it is recorded. */
+static void publish_another(void *self, struct device_activity *ret)
+{
+	struct use_request later = q;
+	struct error *err = NULL;
+
+	(void)self;
+	(void)ret;
+	if (n_looks++ > 0)
+		return;
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	later.handle = LATER;
+	later.target_path = other;
+	ASSERT_FAILS(volumes_publish(fx.v, &later, &err), ERR_EXHAUSTED, "-maxInlineVolumes");
+}
+
+START_TEST(a_volume_that_is_being_made_counts)
+{
+	struct error *err = NULL;
+
+	restart_with(1, 0);
+	fx.ops.activity = publish_another;
+	ASSERT_OK(publish(&err));
+	ck_assert_uint_gt(n_looks, 0);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = fixture_case("volumes_inline", set_up);
@@ -423,5 +532,9 @@ int main(void)
 	tcase_add_test(tcase, second_target_and_other_flags_are_refused);
 	tcase_add_test(tcase, failure_does_not_undo_an_inline_volume_of_the_go_driver);
 	tcase_add_test(tcase, inline_volume_of_the_go_driver_is_taken_away);
+	tcase_add_test(tcase, volumes_beyond_the_number_are_refused);
+	tcase_add_test(tcase, volumes_beyond_the_sum_of_bytes_are_refused);
+	tcase_add_test(tcase, volumes_count_until_they_are_erased);
+	tcase_add_test(tcase, a_volume_that_is_being_made_counts);
 	return fixture_finish();
 }
