@@ -139,8 +139,11 @@ static void open_service(struct program *p)
 static void open_webhook_service(struct program *p)
 {
 	const struct options *o = p->options;
-	const struct webhook_service_config webhook_service = {
-		.cluster = p->cluster, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
+	const struct webhook_service_config webhook_service = {.cluster = p->cluster,
+		.client = p->client,
+		.rules = {o->driver_name, o->scheduler_names},
+		.qps = o->kube_qps,
+		.burst = o->kube_burst};
 	const struct webhook_ca_bundle_config trust = {.client = p->client,
 		.configuration = o->webhook_configuration,
 		.service = o->webhook_service,

@@ -22,3 +22,8 @@ uint64_t bucket_take(struct bucket *b, uint64_t now_ns)
 	b->full_ns = full_ns;
 	return 0;
 }
+
+void bucket_give_back(struct bucket *b)
+{
+	b->full_ns -= b->full_ns > b->interval_ns ? b->interval_ns : b->full_ns;
+}

@@ -18,3 +18,6 @@ void bucket_init(struct bucket *b, unsigned per_second, unsigned burst);
 /** bucket_take() - one now. Return: 0, or how long to wait before asking again, in nanoseconds; nothing
  * was taken then. */
 uint64_t bucket_take(struct bucket *b, uint64_t now_ns);
+
+/** bucket_give_back() - put one back that was taken and turned out not to count. */
+void bucket_give_back(struct bucket *b);

@@ -9,18 +9,23 @@
 #include "base/str.h"
 #include "kube/object_call.h"
 #include "kube/objects/objects.h"
+#include "net/core/log_quota.h"
 #include "nodes/class_capacity.h"
 #include "scheduler/absent_names.h"
+#include "scheduler/look_budget.h"
 #include "scheduler/webhook_review.h"
 
 /* Look-ups for one request. A pod has a volume or two, and any peer of the port decides how many it names. */
 #define MAX_LOOKS 8
+/* Any peer of the port can have a review fail, as often as it likes. */
+#define MAX_FAILURE_LINES_PER_S 5
 
 struct look {
 	struct review *review;
 	struct kube_request *request; /* NULL: it has ended, or was not needed */
 	char *key;                    /* "namespace/name" of a claim, or NULL */
 	char *name;                   /* of a class, or NULL */
+	char *party;                  /* the namespace that was charged for it, as its peer names it */
 	struct kube_claim *claim;     /* what was found */
 	struct kube_class *class;
 	struct error *failure; /* why its existence is not known; NULL: it is known */
@@ -31,10 +36,12 @@ struct review {
 	struct review *next;
 	struct webhook_service *service;
 	struct http_call *call;
+	char *peer; /* its address */
 	struct look looks[MAX_LOOKS];
 	size_t n_looks;
 	size_t open;
-	bool is_too_much; /* more is unknown than is looked up */
+	bool is_too_much;    /* more is unknown than is looked up */
+	bool is_over_budget; /* more is unknown than its peer or namespace may look up now */
 };
 
 struct webhook_service {
@@ -42,6 +49,11 @@ struct webhook_service {
 	struct webhook_cluster watched;
 	struct review *reviews;
 	struct absent_names absent; /* claims with their namespaces, and classes */
+	/* API servers have few addresses for the pods of all tenants, and any pod may name any namespace, so
+	 * that a share of each is needed */
+	struct look_budget peers;
+	struct look_budget namespaces; /* "address namespace" */
+	struct log_quota *failures;
 };
 
 static void look_done(struct look *l)
@@ -54,6 +66,7 @@ static void look_done(struct look *l)
 	error_free(l->failure);
 	free(l->key);
 	free(l->name);
+	free(l->party);
 }
 
 static void review_free(struct review *r)
@@ -65,6 +78,7 @@ static void review_free(struct review *r)
 	*at = r->next;
 	for (size_t i = 0; i < r->n_looks; i++)
 		look_done(&r->looks[i]);
+	free(r->peer);
 	free(r);
 }
 
@@ -109,6 +123,10 @@ static void look_ended(void *user, unsigned status, struct span body, const stru
 
 	(void)status;
 	l->request = NULL;
+	if (!error || error->code != ERR_NOT_FOUND) {
+		look_budget_give_back(&r->service->peers, r->peer);
+		look_budget_give_back(&r->service->namespaces, l->party);
+	}
 	if (error && error->code == ERR_NOT_FOUND)
 		absent_names_add(&r->service->absent, l->key ? l->key : l->name, clock_ns());
 	else if (error)
@@ -135,18 +153,14 @@ static void look_up(struct review *r, struct look *l, const struct kube_kind *ki
 	l->request = kube_object_call(r->service->config.client, &call, look_ended, l);
 }
 
-static void look_up_claim(struct review *r, const char *namespace, const char *name)
+static void look_up_claim(struct review *r, struct look *l, const char *namespace, const char *name)
 {
-	struct look *l = &r->looks[r->n_looks++];
-
 	l->key = x_asprintf("%s/%s", namespace, name);
 	look_up(r, l, &kube_kind_claims, namespace, name);
 }
 
-static void look_up_class(struct review *r, const char *name)
+static void look_up_class(struct review *r, struct look *l, const char *name)
 {
-	struct look *l = &r->looks[r->n_looks++];
-
 	l->name = x_strdup(name);
 	look_up(r, l, &kube_kind_classes, /* namespace= */ NULL, name);
 }
@@ -173,24 +187,48 @@ static bool is_to_look_up(const struct review *r, const char *namespace, const c
 	       !absent_names_has(&r->service->absent, key, clock_ns());
 }
 
-/* An object that is not looked up would count as absent, so too many of them make the review fail. Return:
- * whether there is room for one more. */
-static bool reserve_look(struct review *r)
+static bool charge_look(struct review *r, const char *party)
 {
+	struct webhook_service *h = r->service;
+	uint64_t now_ns = clock_ns();
+
+	if (!look_budget_take(&h->peers, r->peer, now_ns))
+		return false;
+	if (look_budget_take(&h->namespaces, party, now_ns))
+		return true;
+	look_budget_give_back(&h->peers, r->peer);
+	return false;
+}
+
+/* An object that is not looked up would count as absent, so too many of them make the review fail. Return:
+ * where the next look-up goes; NULL: none may begin. */
+static struct look *begin_look(struct review *r, const char *namespace)
+{
+	CLEANUP(free_charp) char *party = x_asprintf("%s %s", r->peer, namespace ? namespace : "");
+
 	r->is_too_much |= r->n_looks == MAX_LOOKS;
-	return !r->is_too_much;
+	if (r->is_too_much || r->is_over_budget)
+		return NULL;
+	r->is_over_budget = !charge_look(r, party);
+	if (r->is_over_budget)
+		return NULL;
+	struct look *l = &r->looks[r->n_looks++];
+	l->party = TAKE_PTR(party);
+	return l;
 }
 
 /* Looks up what was not looked up yet. A claim that was found may name another unknown class. */
 static void look_up_missing(struct review *r, const struct webhook_missing *m)
 {
+	struct look *l;
+
 	for (char **claim = m->claims; claim && *claim; claim++) {
-		if (is_to_look_up(r, m->namespace, *claim, NULL) && reserve_look(r))
-			look_up_claim(r, m->namespace, *claim);
+		if (is_to_look_up(r, m->namespace, *claim, NULL) && (l = begin_look(r, m->namespace)))
+			look_up_claim(r, l, m->namespace, *claim);
 	}
 	for (char **class = m->classes; class && *class; class ++) {
-		if (is_to_look_up(r, NULL, NULL, *class) && reserve_look(r))
-			look_up_class(r, *class);
+		if (is_to_look_up(r, NULL, NULL, *class) && (l = begin_look(r, m->namespace)))
+			look_up_class(r, l, *class);
 	}
 }
 
@@ -211,7 +249,14 @@ static int find_failure(const struct review *r, const struct webhook_missing *m,
 	if (failure)
 		return err_set(err, failure->code, "%s", failure->msg);
 	/* Without anything missing the answer does not depend on it. */
-	if (r->is_too_much && (m->claims || m->classes))
+	if (!m->claims && !m->classes)
+		return 0;
+	if (r->is_over_budget)
+		return err_set(err, ERR_EXHAUSTED,
+			"too many look-ups of namespace %s, or of the peer %s, found nothing in the last "
+			"seconds; create the pod again when its claims have existed for a second",
+			m->namespace ? m->namespace : "(none)", r->peer);
+	if (r->is_too_much)
 		return err_set(err, ERR_EXHAUSTED,
 			"more than %d claims and classes of the pod have to be looked up; create the pod "
 			"again when "
@@ -248,7 +293,8 @@ static void review_again(struct review *r)
 	CLEANUP(error_freep) struct error *failure = NULL;
 
 	if (find_failure(r, &missing, &failure) < 0) {
-		log_warn("it is not known whether a pod needs persistent memory", F_ERR(failure));
+		if (log_quota_take(r->service->failures, clock_ns()))
+			log_warn("it is not known whether a pod needs persistent memory", F_ERR(failure));
 		buf_done(&reply.body);
 		be_unavailable(r->call, failure->msg);
 	} else {
@@ -269,6 +315,7 @@ void webhook_service_handle(void *self, struct http_call *call)
 	r = x_calloc(1, sizeof(*r));
 	r->service = h;
 	r->call = call;
+	r->peer = x_strdup(http_call_peer(call));
 	r->next = h->reviews;
 	h->reviews = r;
 	review_again(r);
@@ -279,6 +326,13 @@ struct webhook_service *webhook_service_new(const struct webhook_service_config 
 	struct webhook_service *h = x_calloc(1, sizeof(*h));
 
 	h->config = *config;
+	/* one peer, or one namespace of an API server, leaves at least half of the requests to others */
+	h->peers = (struct look_budget){.per_second = (config->qps + 1) / 2, .burst = config->burst};
+	h->namespaces =
+		(struct look_budget){.per_second = (config->qps + 3) / 4, .burst = (config->burst + 1) / 2};
+	h->failures = log_quota_new(&(struct log_quota_config){.loop = kube_client_loop(config->client),
+		.max = MAX_FAILURE_LINES_PER_S,
+		.missed_msg = "more pods of which it is not known whether they need persistent memory"});
 	h->watched = cluster_view_webhook(config->cluster);
 	return h;
 }
@@ -295,5 +349,8 @@ void webhook_service_free(struct webhook_service *h)
 		review_free(h->reviews);
 	}
 	absent_names_done(&h->absent);
+	look_budget_done(&h->peers);
+	look_budget_done(&h->namespaces);
+	log_quota_free(h->failures);
 	free(h);
 }

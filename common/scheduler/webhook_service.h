@@ -4,11 +4,13 @@
  * and classes that they have not shown yet are looked up once in the API server before the reply: a claim is
  * often created right before its pod. Any peer of the port could make the webhook ask for ever, and
  * the requests of a client are limited, so there are at most 8 look-ups for one pod, and what was not found
- * is not asked for again for a second. Only objects for which the API server returns 404 count as absent.
- * When a look-up on which the answer depends fails in another way, when more objects are unknown than are
- * looked up for one pod, and before the watches have shown all objects, the answer is 503: the failure policy
- * of the webhook's configuration decides, and the API server's metrics and log show it. Threads: the loop's;
- * nothing blocks. Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go.
+ * is not asked for again for a second. Look-ups that find nothing are charged to the address of the peer and
+ * to the namespace (look_budget.h), so that neither can use up the requests of the others. Only objects for
+ * which the API server returns 404 count as absent. When a look-up on which the answer depends fails in
+ * another way, when more objects are unknown than are looked up for one pod, or than its share allows, and
+ * before the watches have shown all objects, the answer is 503: the failure policy of the webhook's
+ * configuration decides, and the API server's metrics and log show it. Threads: the loop's; nothing blocks.
+ * Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go.
  */
 #pragma once
 
@@ -26,6 +28,8 @@ struct webhook_service_config {
 	struct cluster_view *cluster;
 	struct kube_client *client;
 	struct webhook_rules rules;
+	unsigned qps; /* of the client, of which a share is left to others; 0: no limit */
+	unsigned burst;
 };
 
 struct webhook_service;

@@ -368,6 +368,7 @@ static int serve(struct listener *l, int fd, struct error **err)
 	c->since_ns = clock_ns();
 	c->open = l->tls == NULL;
 	c->is_unix = l->addr.is_unix;
+	addr_peer_host(fd, c->host);
 	const struct conn_config config = {
 		.loop = a->config.loop,
 		.handshakes = a->config.handshakes,

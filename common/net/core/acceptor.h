@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "net/core/addr.h"
 #include "net/core/conn.h"
 #include "net/core/handshakes.h"
 #include "net/core/loop.h"
@@ -30,6 +31,7 @@ struct accepted {
 	uint64_t requests; /* the number of valid requests until then; a newcomer has made none */
 	bool open;         /* connected, and the handshake is complete */
 	bool is_unix;
+	char host[ADDR_HOST_MAX]; /* as addr_peer_host() */
 };
 
 /* What a server does with its connections; @a is what open() returned. */

@@ -389,21 +389,34 @@ static void peer_unix(int fd, struct buf *out)
 		buf_addf(out, "pid %d uid %u", (int)peer.pid, (unsigned)peer.uid);
 }
 
+void addr_peer_host(int fd, char ret[static ADDR_HOST_MAX])
+{
+	union sock_addr sa = {0};
+	socklen_t len = sizeof(sa);
+
+	ret[0] = '\0';
+	if (getpeername(fd, &sa.any, &len) < 0)
+		return;
+	if (sa.any.sa_family == AF_INET)
+		inet_ntop(AF_INET, &sa.in.sin_addr, ret, ADDR_HOST_MAX);
+	else if (sa.any.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &sa.in6.sin6_addr, ret, ADDR_HOST_MAX);
+}
+
 void addr_peer(int fd, struct buf *out)
 {
 	union sock_addr sa = {0};
-	char host[INET6_ADDRSTRLEN] = "";
+	char host[ADDR_HOST_MAX];
 	socklen_t len = sizeof(sa);
 
 	if (getpeername(fd, &sa.any, &len) < 0)
 		return;
+	addr_peer_host(fd, host);
 	if (sa.any.sa_family == AF_UNIX) {
 		peer_unix(fd, out);
 	} else if (sa.any.sa_family == AF_INET) {
-		inet_ntop(AF_INET, &sa.in.sin_addr, host, sizeof(host));
 		buf_addf(out, "%s:%u", host, ntohs(sa.in.sin_port));
 	} else if (sa.any.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &sa.in6.sin6_addr, host, sizeof(host));
 		buf_addf(out, "[%s]:%u", host, ntohs(sa.in6.sin6_port));
 	}
 }

@@ -85,6 +85,11 @@ bool addr_is_peer_host(const struct addr *a, const char *peer);
  * uid 0". Nothing is appended when it is not known. */
 void addr_peer(int fd, struct buf *out);
 
+/** addr_peer_host() - get the address of the peer of the TCP socket @fd in the usual form, without its port;
+ * "" when it is not known, and for other sockets. */
+#define ADDR_HOST_MAX 46 /* INET6_ADDRSTRLEN */
+void addr_peer_host(int fd, char ret[static ADDR_HOST_MAX]);
+
 /** addr_is_own_user() - whether the peer of the connected unix socket @fd has uid 0 or our own euid. The
  * file's mode already keeps other users out, unless it is changed or the socket is passed on. @ret: all 0
  * when the peer is not known. */

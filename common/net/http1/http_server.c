@@ -124,6 +124,11 @@ const struct http1_request *http_call_request(const struct http_call *call)
 	return &call->request;
 }
 
+const char *http_call_peer(const struct http_call *call)
+{
+	return call->conn ? call->conn->head.host : "";
+}
+
 bool http_call_gone(const struct http_call *call)
 {
 	return !call->conn;

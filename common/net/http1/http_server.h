@@ -80,6 +80,10 @@ unsigned http_server_port(const struct http_server *s);
 /** http_call_request() - the request. Its spans live as long as @call. */
 const struct http1_request *http_call_request(const struct http_call *call);
 
+/** http_call_peer() - the address of the peer without its port, as addr_peer_host(); "" when it has gone.
+ * Borrowed. */
+const char *http_call_peer(const struct http_call *call);
+
 /** http_call_gone() - whether the peer has gone, so that the reply is not needed. */
 bool http_call_gone(const struct http_call *call);
 

@@ -53,5 +53,23 @@ START_TEST(without_a_burst_one_goes)
 }
 END_TEST
 
+START_TEST(what_is_given_back_can_be_taken_again)
+{
+	struct bucket b;
+
+	bucket_init(&b, 10, 2);
+	bucket_give_back(&b);
+	for (int i = 0; i < 2; i++)
+		ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 100 * NS_PER_MS);
+	bucket_give_back(&b);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 100 * NS_PER_MS);
+	bucket_init(&b, 0, 0);
+	bucket_give_back(&b);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
+}
+END_TEST
+
 UNIT_MAIN("pacing/bucket", a_burst_goes_at_once_and_then_one_per_interval, a_pause_gives_a_burst_and_no_more,
-	without_a_rate_nothing_waits, without_a_burst_one_goes)
+	without_a_rate_nothing_waits, without_a_burst_one_goes, what_is_given_back_can_be_taken_again)

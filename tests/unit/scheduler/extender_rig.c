@@ -82,8 +82,11 @@ void extender_rig_open(struct extender_rig *rig)
 	rig->nodes = sched_nodes_new();
 	rig->reservations = reservations_new(rig->nodes, on_changed, rig);
 	rig->cluster = cluster_view_new(rig->client, RIG_DRIVER, rig->nodes, rig->reservations);
-	rig->webhook = webhook_service_new(&(struct webhook_service_config){
-		.cluster = rig->cluster, .client = rig->client, .rules = {RIG_DRIVER, schedulers}});
+	rig->webhook = webhook_service_new(&(struct webhook_service_config){.cluster = rig->cluster,
+		.client = rig->client,
+		.rules = {RIG_DRIVER, schedulers},
+		.qps = RIG_QPS,
+		.burst = RIG_BURST});
 	extender_rig_put(rig, "storageclasses", kube_json_class("late", RIG_DRIVER, "{}"));
 }
 
@@ -175,6 +178,11 @@ int extender_rig_dial(const struct extender_rig *rig)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	ck_assert_int_ge(fd, 0);
+	if (rig->from) {
+		const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(rig->from)};
+
+		ck_assert_int_eq(bind(fd, (const struct sockaddr *)&from, sizeof(from)), 0);
+	}
 	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	return fd;
 }

@@ -11,6 +11,8 @@
 #include "unit/unit.h"
 
 #define RIG_DRIVER "pmem"
+#define RIG_QPS    50
+#define RIG_BURST  100
 
 /* on their way at a time */
 #define EXTENDER_RIG_MAX_PODS 3
@@ -30,6 +32,7 @@ struct extender_rig {
 	size_t n_ended; /* by the service's observer */
 	size_t n_failed;
 	bool drained;
+	uint32_t from; /* address from which the test connects, as INADDR_LOOPBACK; 0: any */
 };
 
 /** extender_rig_open() - all but what extender_rig_serve() makes. extender_rig_close(): end it, whatever is

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The webhook over HTTP: what the watches do not show is looked up before the answer. */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/absent_names.h"
+#include "scheduler/look_budget.h"
 #include "unit/kube/kube_json.h"
 #include "unit/scheduler/extender_rig.h"
 
@@ -326,6 +329,106 @@ START_TEST(a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy)
 }
 END_TEST
 
+#define POD_ADDRESS   0x7f000002
+#define CLAIMS_OF_ONE 8
+#define FLOOD         64
+
+/* Reviews with names that are not there, one after the other as fast as they are answered. Return: how many
+ * look-ups they cost. */
+static size_t flood(bool of_one_namespace)
+{
+	size_t n_looks = 0;
+
+	for (unsigned i = 0; i < FLOOD; i++) {
+		CLEANUP(buf_done) struct buf volumes = BUF_INIT(1u << 16);
+		CLEANUP(free_charp) char *namespace = x_asprintf("bogus-%u", of_one_namespace ? 0 : i);
+
+		for (unsigned j = 0; j < CLAIMS_OF_ONE; j++)
+			buf_addf(&volumes, "%s" CLAIM("x%u-%u"), j > 0 ? "," : "", i, j);
+		int fd = create_in(namespace, buf_str(&volumes));
+
+		while (fake_kube_next(rig.client)) {
+			n_looks++;
+			fake_kube_answer(rig.client, 404, NULL);
+		}
+		hear(fd);
+	}
+	return n_looks;
+}
+
+static void is_served(void)
+{
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+
+/* How long the flood takes depends on the machine. */
+static size_t at_most(unsigned burst, unsigned per_second, uint64_t since_ns)
+{
+	return burst + (size_t)((clock_ns() - since_ns) * per_second / NS_PER_S) + 1;
+}
+
+START_TEST(bogus_reviews_of_a_pod_leave_look_ups_for_others)
+{
+	uint64_t since_ns = clock_ns();
+
+	extender_rig_sync(&rig);
+	rig.from = POD_ADDRESS;
+	size_t n = flood(/* of_one_namespace= */ false);
+	ck_assert_uint_ge(n, RIG_BURST);
+	ck_assert_uint_le(n, at_most(RIG_BURST, RIG_QPS / 2, since_ns));
+	ck_assert_msg(str_starts(heard, "HTTP/1.1 503 "), "%s", heard);
+	ck_assert_ptr_nonnull(strstr(heard, "found nothing"));
+	rig.from = INADDR_LOOPBACK;
+	is_served();
+}
+END_TEST
+
+/* The API server has one address for all. */
+START_TEST(bogus_reviews_of_a_namespace_leave_look_ups_for_others)
+{
+	uint64_t since_ns = clock_ns();
+
+	extender_rig_sync(&rig);
+	size_t n = flood(/* of_one_namespace= */ true);
+	ck_assert_uint_ge(n, RIG_BURST / 2);
+	ck_assert_uint_le(n, at_most(RIG_BURST / 2, (RIG_QPS + 3) / 4, since_ns));
+	is_served();
+	is_allowed(create_in("bogus-0", "{\"name\":\"i\",\"csi\":{\"driver\":\"" RIG_DRIVER "\"}}"), true);
+}
+END_TEST
+
+START_TEST(look_ups_that_find_something_cost_no_share)
+{
+	extender_rig_sync(&rig);
+	for (int i = 0; i < 2 * RIG_BURST; i++)
+		is_served();
+}
+END_TEST
+
+/* The names come from the network: they must not fill the memory. */
+START_TEST(of_many_parties_the_oldest_is_forgotten)
+{
+	struct look_budget b = {.per_second = 1, .burst = 1};
+	char name[16];
+
+	ck_assert(look_budget_take(&b, "first", 1));
+	ck_assert(!look_budget_take(&b, "first", 1));
+	for (unsigned i = 0; i < LOOK_BUDGET_PARTIES; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		ck_assert(look_budget_take(&b, name, 2));
+	}
+	look_budget_give_back(&b, "first");
+	ck_assert(!look_budget_take(&b, name, 2));
+	look_budget_give_back(&b, name);
+	ck_assert(look_budget_take(&b, name, 2));
+	ck_assert(look_budget_take(&b, "first", 3));
+	look_budget_done(&b);
+}
+END_TEST
+
 START_TEST(for_who_has_gone_nothing_more_is_looked_up)
 {
 	extender_rig_sync(&rig);
@@ -404,6 +507,9 @@ int main(void)
 		the_last_of_many_claims_counts, what_was_not_found_is_not_looked_up_again_for_a_second,
 		of_many_names_that_were_not_found_the_oldest_are_forgotten,
 		a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy,
+		bogus_reviews_of_a_pod_leave_look_ups_for_others,
+		bogus_reviews_of_a_namespace_leave_look_ups_for_others,
+		look_ups_that_find_something_cost_no_share, of_many_parties_the_oldest_is_forgotten,
 		for_who_has_gone_nothing_more_is_looked_up, what_is_no_review_is_refused_at_once,
 		drain_waits_for_look_ups, the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
 	Suite *suite = suite_create("sched webhook_service");

@@ -462,6 +462,7 @@ static char *peer_at(struct addr *a)
 	CLEANUP(fd_closep) int client = -1;
 	CLEANUP(fd_closep) int server = -1;
 	CLEANUP(buf_done) struct buf out = BUF_INIT(100);
+	char host[ADDR_HOST_MAX];
 
 	ASSERT_OK(addr_listen(a, &listen_fd, &err));
 	if (!a->is_unix)
@@ -471,6 +472,8 @@ static char *peer_at(struct addr *a)
 	server = accept(listen_fd, NULL, NULL);
 	ck_assert_int_ge(server, 0);
 	addr_peer(server, &out);
+	addr_peer_host(server, host);
+	ck_assert_str_eq(host, a->is_unix ? "" : a->host);
 	if (!a->is_unix)
 		a->port = port_of(client);
 	return x_strdup(buf_str(&out));
