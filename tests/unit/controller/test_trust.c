@@ -147,7 +147,7 @@ START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_volume_of_a
 }
 END_TEST
 
-/* The handle of a volume without a node in it says nothing of who has the volume: its record does. */
+/* The handle of a cache volume names no node. The record of the volume names those that have it. */
 START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_cache_volume_of_others)
 {
 	struct node_report *r = report_new("evil");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/kube/fake_kube.h"
 
-#include <check.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,8 +63,8 @@ void kube_client_free(struct kube_client *c)
 {
 	if (!c)
 		return;
-	ck_assert_ptr_null(c->requests);
-	ck_assert_ptr_null(c->informers);
+	assert(!c->requests);
+	assert(!c->informers);
 	free(c);
 }
 
@@ -160,7 +160,7 @@ void fake_kube_answer(struct kube_client *c, unsigned status, const char *body)
 	struct kube_request *r = c->requests;
 	bool ok = status >= 200 && status < 300;
 
-	ck_assert_ptr_nonnull(r);
+	assert(r);
 	if (!ok)
 		(void)err_set(&err, code_of(status, r->shown.verb), "kube: %s: %u", r->shown.verb, status);
 	if (ok && r->on_data) {
@@ -304,7 +304,7 @@ void fake_informer_put(struct informer *i, const char *json)
 	void *old = NULL;
 	size_t at;
 
-	ck_assert_msg(object != NULL, "%s", err ? err->msg : "");
+	assert(object);
 	key = kube_meta_key(object);
 	if (i->kind->keeps && !i->kind->keeps(i->kind->keeps_user, object)) {
 		leave_out(i, key, object);
@@ -328,7 +328,7 @@ void fake_informer_remove(struct informer *i, const char *key)
 	size_t at = find(i, key);
 	void *old;
 
-	ck_assert_uint_lt(at, i->n);
+	assert(at < i->n);
 	old = i->objects[at];
 	i->objects[at] = i->objects[--i->n];
 	tell_changed(i, key, old, NULL);
