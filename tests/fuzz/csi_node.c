@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/str.h"
+#include "csi/csi_groups.h"
 #include "fuzz/fuzz.h"
 #include "os/file.h"
 #include "os/paths.h"
@@ -102,8 +103,8 @@ void csi_node_close(struct csi_node *n)
 
 const struct grpc_method *csi_node_method(struct csi_node *n, size_t i, void **ret_self)
 {
-	const struct grpc_service services[] = {
-		csi_identity_service(&n->csi), csi_controller_service(&n->csi), csi_node_service(&n->csi)};
+	const struct grpc_service services[] = {csi_identity_service(&n->csi),
+		csi_controller_service(&n->csi), csi_group_service(&n->csi), csi_node_service(&n->csi)};
 
 	for (size_t s = 0; s < ARRAY_SIZE(services); s++) {
 		for (const struct grpc_method *m = services[s].methods; m->path; m++) {

@@ -2,11 +2,12 @@
 /*
  * Every CSI handler, one call after the other on one node.
  *
- * A step is a byte that says what is called (a method by its number, then the listing of devices, then a
- * restart), two bytes of length, and the message. Afterwards a restart must show the same volumes, and no
- * space may be lost.
+ * A step is a line that says what is called (a method by its name, "refresh" for the listing of devices,
+ * "restart"), two bytes of length, and the message. A line that says nothing of that stands for any of them.
+ * Afterwards a restart must show the same volumes, and no space may be lost.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -52,26 +53,44 @@ static void run_method(const struct grpc_method *m, void *self, struct span mess
 		fuzz_error(err);
 }
 
-static void run_step(struct csi_node *n, struct span *in)
+static void refresh(struct csi_node *n)
 {
 	struct error *err = NULL;
-	size_t choice = fuzz_byte(in);
+
+	if (volumes_refresh(n->csi.volumes, &err) < 0)
+		fuzz_error(err);
+}
+
+/* The method that @name means. Return: NULL: it means something else. */
+static const struct grpc_method *find_method(struct csi_node *n, const char *name, void **ret_self)
+{
+	const struct grpc_method *m;
+	size_t sum = 0;
+	size_t i = 0;
+
+	for (; (m = csi_node_method(n, i, ret_self)) != NULL; i++) {
+		if (str_eq(strrchr(m->path, '/') + 1, name))
+			return m;
+	}
+	for (const char *c = name; *c; c++)
+		sum += (unsigned char)*c;
+	return csi_node_method(n, sum % i, ret_self);
+}
+
+static void run_step(struct csi_node *n, struct span *in)
+{
+	CLEANUP(free_charp) char *name = fuzz_line(in);
 	size_t length = (size_t)fuzz_byte(in) << 8;
-	size_t n_methods = 0;
 	void *self;
 
 	length |= fuzz_byte(in);
 	struct span message = fuzz_bytes(in, length);
-	while (csi_node_method(n, n_methods, &self))
-		n_methods++;
-	choice %= n_methods + 2;
-	const struct grpc_method *m = csi_node_method(n, choice, &self);
-	if (m)
-		run_method(m, self, message);
-	else if (choice == n_methods)
+	if (str_eq(name, "restart"))
 		csi_node_restart(n);
-	else if (volumes_refresh(n->csi.volumes, &err) < 0)
-		fuzz_error(err);
+	else if (str_eq(name, "refresh"))
+		refresh(n);
+	else
+		run_method(find_method(n, name, &self), self, message);
 }
 
 static void list_snapshots(struct csi_node *n, char ***ids)
