@@ -41,7 +41,9 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
  * @ret_status:   as spawn_run()
  *
  * The program has no capabilities, cannot get any by execve(2) (no_new_privs), writes no regular files and
- * leaves no core file. There is no filter of system calls. The limits are set when it has just been started.
+ * leaves no core file. System calls by which it would act on other processes, networks, namespaces and keys
+ * fail with EPERM, unless the kernel has no filters of system calls (seccomp(2)). The limits are set when it
+ * has just been started.
  * Return: as spawn_run().
  */
 int spawn_confined(const char *const argv[], const char *const env[], uint64_t memory_bytes,

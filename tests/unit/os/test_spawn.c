@@ -365,6 +365,25 @@ START_TEST(a_confined_program_cannot_write_a_file)
 }
 END_TEST
 
+/* The signal 0 only asks whether one could be sent. */
+START_TEST(a_confined_program_cannot_act_on_other_processes)
+{
+	static const char script[] =
+		"grep Seccomp: /proc/self/status; kill -0 $PPID; unshare --user true; (true) && echo forks";
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(MAX_BYTES);
+	int status = -1;
+
+	ASSERT_OK(spawn_run(SHELL("kill -0 $PPID"), NULL, NULL, NULL, LONG_MS, &status, &err));
+	ck_assert_int_eq(status, 0);
+	ASSERT_OK(spawn_confined(SHELL(script), NULL, 1ULL << 30, &out, LONG_MS, &status, &err));
+	ck_assert_msg(strstr(buf_str(&out), "Seccomp:\t2\n"), "%s", buf_str(&out));
+	ck_assert_msg(strstr(buf_str(&out), "kill: "), "%s", buf_str(&out));
+	ck_assert_msg(strstr(buf_str(&out), "unshare failed"), "%s", buf_str(&out));
+	ck_assert_msg(strstr(buf_str(&out), "forks\n"), "%s", buf_str(&out));
+}
+END_TEST
+
 START_TEST(a_confined_program_that_does_not_exist_is_named)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -377,7 +396,8 @@ START_TEST(a_confined_program_that_does_not_exist_is_named)
 END_TEST
 
 UNIT_MAIN("os/spawn", a_confined_program_has_no_rights_to_gain_and_little_to_use,
-	a_confined_program_cannot_write_a_file, a_confined_program_that_does_not_exist_is_named,
+	a_confined_program_cannot_write_a_file, a_confined_program_cannot_act_on_other_processes,
+	a_confined_program_that_does_not_exist_is_named,
 	status_and_both_outputs_come_back_from_more_than_a_pipe_holds,
 	output_over_the_limit_keeps_its_start_and_marks_the_buffer, the_environment_is_minimal,
 	blocked_signals_and_an_ignored_sigpipe_are_not_inherited, descriptors_above_stderr_are_closed,
