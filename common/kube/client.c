@@ -74,7 +74,6 @@ struct kube_client {
 	char *user_agent;
 	struct tls_context *tls;
 	struct h2_channel *channel; /* NULL: the server's name was not looked up yet */
-	char *endpoint;             /* of the channel */
 	struct loop_lookup *lookup; /* runs */
 	uint64_t looked_up_ns;
 	bool is_named; /* the server has a name, not an address */
@@ -140,7 +139,6 @@ static void client_unref(struct kube_client *c)
 		return;
 	tls_context_unref(c->tls);
 	kube_token_done(&c->token);
-	free(c->endpoint);
 	free(c->user_agent);
 	free(c);
 }
@@ -223,11 +221,13 @@ static bool is_address(const char *host)
 	return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-static int open_channel(struct kube_client *c, const char *endpoint, struct error **err)
+/* @endpoints: the addresses of the server, NULL-terminated */
+static int open_channel(struct kube_client *c, char *const *endpoints, struct error **err)
 {
 	const struct h2_channel_config config = {
 		.loop = c->config.loop,
-		.endpoint = endpoint,
+		.endpoint = endpoints[0],
+		.endpoints = endpoints,
 		.tls = c->tls,
 		.tls_name = c->config.kube->tls_name,
 		.handshakes = c->config.handshakes,
@@ -236,14 +236,9 @@ static int open_channel(struct kube_client *c, const char *endpoint, struct erro
 		.ping_timeout_ms = c->config.ping_timeout_ms,
 	};
 
-	if (h2_channel_new(&config, &c->channel, err) < 0)
-		return -1;
-	free(c->endpoint);
-	c->endpoint = x_strdup(endpoint);
-	return 0;
+	return h2_channel_new(&config, &c->channel, err);
 }
 
-/* The requests of the old channel end with it, and are made again by their callers. */
 static void on_looked_up(void *user, char *const *endpoints, const struct error *error)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -251,11 +246,9 @@ static void on_looked_up(void *user, char *const *endpoints, const struct error 
 
 	c->lookup = NULL;
 	c->refs++;
-	if (!error && (!c->channel || !strv_contains(endpoints, c->endpoint))) {
-		h2_channel_free(TAKE_PTR(c->channel));
-		if (!c->closing && open_channel(c, endpoints[0], &err) < 0)
-			error = err;
-	}
+	if (!error && (c->channel ? h2_channel_set_endpoints(c->channel, endpoints, &err)
+				  : open_channel(c, endpoints, &err)) < 0)
+		error = err;
 	if (!c->channel && error)
 		fail_all(&c->waiting, ERR_UNAVAILABLE, error->msg);
 	pump(c);
@@ -573,7 +566,7 @@ static int set_up_server(struct kube_client *c, struct error **err)
 		return 0;
 	endpoint =
 		x_asprintf(strchr(kube->host, ':') ? "tcp://[%s]:%u" : "tcp://%s:%u", kube->host, kube->port);
-	return open_channel(c, endpoint, err);
+	return open_channel(c, (char *const[]){endpoint, NULL}, err);
 }
 
 /* The token, TLS and the server are set up by the caller. */

@@ -80,6 +80,10 @@
 #define LIMIT_HANDSHAKE_MS     10000
 #define LIMIT_FIRST_REQUEST_MS 10000
 
+/* Addresses of one server that are tried, and the time that each of them has at least. */
+#define LIMIT_ADDRESSES  16
+#define LIMIT_ADDRESS_MS 1000
+
 /* HTTP/1.1: bytes of requests that wait for the reply of the one before. */
 #define LIMIT_HTTP1_PIPELINED_BYTES (64u << 10)
 

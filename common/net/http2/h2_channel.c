@@ -10,9 +10,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/core/addr.h"
 #include "net/core/conn.h"
 #include "net/http2/h2.h"
+#include "net/http2/h2_addresses.h"
 #include "net/limits.h"
 #include "pacing/backoff.h"
 
@@ -48,7 +50,7 @@ struct h2_request {
 struct h2_link_config {
 	struct loop *loop;
 	const struct addr *addr;
-	const char *endpoint;          /* for messages */
+	const char *endpoint;          /* for messages; copied */
 	struct tls *tls;               /* owned from now on; NULL: plain */
 	struct handshakes *handshakes; /* with tls only */
 	uint64_t open_ms;
@@ -65,6 +67,7 @@ struct h2_link_config {
 struct h2_link {
 	struct h2_link *next; /* the channel's */
 	struct h2_link_config config;
+	char *endpoint;
 	struct h2 *h2;
 	struct conn *conn;
 	struct loop_timer *timer; /* until it is ready: for that; then: without streams */
@@ -423,6 +426,7 @@ static int h2_link_open(const struct h2_link_config *config, struct h2_link **re
 		return -1;
 	l = x_calloc(1, sizeof(*l));
 	l->config = *config;
+	l->config.endpoint = l->endpoint = x_strdup(config->endpoint);
 	l->h2 = h2_client_new(&h2_events, l);
 	l->timer = loop_timer_new(config->loop, on_timer, l);
 	l->pulse = loop_timer_new(config->loop, on_pulse, l);
@@ -461,6 +465,7 @@ static void h2_link_close(struct h2_link *l)
 	conn_free(l->conn);
 	h2_free(l->h2);
 	error_free(l->why);
+	free(l->endpoint);
 	free(l);
 }
 
@@ -566,12 +571,12 @@ static bool h2_link_flush(struct h2_link *l)
 
 struct h2_channel {
 	struct h2_channel_config config; /* its strings are those below */
-	struct addr addr;
-	char *endpoint;
+	struct h2_addresses addresses;
+	char *endpoint; /* the first one */
 	char *tls_name;
 	char *authority;
 	struct backoff reconnect_backoff;
-	struct error *failure;   /* why the last connection could not be opened */
+	struct error *failure;   /* why no connection could be opened */
 	struct loop_timer *kick; /* starts what was asked for since the last round */
 	struct h2_link *links;   /* one that takes new requests at most */
 	struct h2_requests waiting;
@@ -585,7 +590,7 @@ static void destroy(struct h2_channel *c)
 {
 	loop_timer_close(c->kick);
 	tls_context_unref(c->config.tls);
-	addr_done(&c->addr);
+	h2_addresses_done(&c->addresses);
 	error_free(c->failure);
 	free(c->endpoint);
 	free(c->tls_name);
@@ -621,11 +626,24 @@ static void fail_waiting(struct h2_channel *c)
 	}
 }
 
-static void begin_reconnect_backoff(struct h2_channel *c, const char *why)
+/* Why the addresses that were tried in turn have failed. */
+static void note_failure(struct h2_channel *c, const char *endpoint, const char *why)
 {
+	CLEANUP(error_freep) struct error *before = c->addresses.n_failed > 0 ? TAKE_PTR(c->failure) : NULL;
+
 	error_clear(&c->failure);
-	err_set(&c->failure, ERR_UNAVAILABLE, "%s: %s", c->config.endpoint, why);
+	err_set(&c->failure, ERR_UNAVAILABLE, "%s%s%s: %s", before ? before->msg : "", before ? "; " : "",
+		endpoint, why);
 	log_debug("connection could not be opened", F_ERR(c->failure));
+}
+
+/* No connection to @endpoint could be opened. @refused: it was opened, and the server has ended it. */
+static void fail_address(struct h2_channel *c, const char *endpoint, const char *why, bool refused)
+{
+	note_failure(c, endpoint, why);
+	if (h2_addresses_fail(&c->addresses) && !refused)
+		return;
+	h2_addresses_start_over(&c->addresses);
 	backoff_fail(&c->reconnect_backoff, clock_ns());
 	fail_waiting(c);
 }
@@ -640,8 +658,8 @@ static void lose(struct h2_channel *c, struct h2_link *l)
 		place = &(*place)->next;
 	*place = l->next;
 	if (!l->ready || (!l->used && c->waiting.first))
-		begin_reconnect_backoff(
-			c, l->why && !l->leaving ? l->why->msg : "the server takes no requests");
+		fail_address(c, l->config.endpoint,
+			l->why && !l->leaving ? l->why->msg : "the server takes no requests", l->ready);
 	if (l->ready && c->config.on_lost)
 		c->config.on_lost(c->config.user);
 	h2_link_close(l);
@@ -654,8 +672,10 @@ static void tend_links(struct h2_channel *c)
 	for (struct h2_link *l = c->links; l; l = next) {
 		next = l->next;
 		h2_link_tend(l);
-		if (l->ready && !l->leaving)
+		if (l->ready && !l->leaving) {
 			backoff_reset(&c->reconnect_backoff);
+			h2_addresses_start_over(&c->addresses);
+		}
 		if (l->unwanted_pings)
 			c->config.ping_ms = 0;
 		if (l->over)
@@ -677,13 +697,14 @@ static void on_change(void *user);
 static struct h2_link *open_link(struct h2_channel *c)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
+	const struct h2_addresses *a = &c->addresses;
 	const struct h2_link_config config = {
 		.loop = c->config.loop,
-		.addr = &c->addr,
-		.endpoint = c->config.endpoint,
+		.addr = &a->addrs[a->at],
+		.endpoint = a->endpoints[a->at],
 		.tls = c->config.tls ? tls_new(c->config.tls, c->config.tls_name) : NULL,
 		.handshakes = c->config.handshakes,
-		.open_ms = c->config.open_ms,
+		.open_ms = h2_addresses_share_ms(a, c->config.open_ms),
 		.idle_ms = c->config.idle_ms,
 		.ping_ms = c->config.ping_ms,
 		.ping_timeout_ms = c->config.ping_timeout_ms,
@@ -695,7 +716,7 @@ static struct h2_link *open_link(struct h2_channel *c)
 	struct h2_link *l;
 
 	if (h2_link_open(&config, &l, &err) < 0) {
-		begin_reconnect_backoff(c, err->msg);
+		fail_address(c, config.endpoint, err->msg, /* refused= */ false);
 		return NULL;
 	}
 	l->next = c->links;
@@ -708,10 +729,11 @@ static void assign(struct h2_channel *c)
 	while (c->waiting.first) {
 		struct h2_link *l = taking_link(c);
 
-		if (!l && backoff_is_over(&c->reconnect_backoff, clock_ns()))
-			l = open_link(c);
-		else if (!l)
+		if (!l && !backoff_is_over(&c->reconnect_backoff, clock_ns()))
 			fail_waiting(c);
+		/* one that cannot even be tried leaves the requests to the next address */
+		while (!l && c->waiting.first)
+			l = open_link(c);
 		if (!l || !l->ready || h2_room(l->h2) == 0)
 			return;
 		while (c->waiting.first && h2_room(l->h2) > 0 && h2_link_start(l, c->waiting.first))
@@ -752,21 +774,23 @@ static char *authority_of(const struct addr *a, const char *tls_name)
 
 int h2_channel_new(const struct h2_channel_config *config, struct h2_channel **ret, struct error **err)
 {
-	struct addr addr;
+	char *const only[] = {(char *)(uintptr_t)config->endpoint, NULL};
+	struct h2_addresses addresses = {0};
 	struct h2_channel *c;
 
 	if (config->tls && (!config->tls_name || !config->handshakes))
 		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": TLS without the server's name",
 			config->endpoint);
-	if (addr_parse(config->endpoint, &addr, err) < 0)
+	if (h2_addresses_set(&addresses, config->endpoints ? config->endpoints : only, err) < 0)
 		return -1;
 	c = x_calloc(1, sizeof(*c));
 	c->config = *config;
-	c->addr = addr;
+	c->addresses = addresses;
 	c->endpoint = x_strdup(config->endpoint);
 	c->tls_name = x_strdup(config->tls ? config->tls_name : NULL);
-	c->authority = authority_of(&addr, c->tls_name);
+	c->authority = authority_of(&c->addresses.addrs[0], c->tls_name);
 	c->config.endpoint = c->endpoint;
+	c->config.endpoints = NULL;
 	c->config.tls_name = c->tls_name;
 	if (config->tls)
 		tls_context_ref(config->tls);
@@ -805,6 +829,17 @@ void h2_channel_free(struct h2_channel *c)
 		h2_link_close(l);
 	}
 	deliver(c);
+}
+
+int h2_channel_set_endpoints(struct h2_channel *c, char *const *endpoints, struct error **err)
+{
+	bool is_kept = strv_contains(endpoints, c->addresses.endpoints[c->addresses.at]);
+
+	if (h2_addresses_set(&c->addresses, endpoints, err) < 0)
+		return -1;
+	if (!is_kept)
+		backoff_reset(&c->reconnect_backoff);
+	return 0;
 }
 
 const char *h2_channel_authority(const struct h2_channel *c)

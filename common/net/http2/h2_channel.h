@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_channel.h - a channel to one endpoint: requests as HTTP/2 streams with incremental bodies: one
+ * h2_channel.h - a channel to one server: requests as HTTP/2 streams with incremental bodies: one
  * connection, opened with the first request and again after a loss, with back-off.
  *
  * A request is sent a second time only if the server said that it did not process it (GOAWAY below its
  * stream, REFUSED_STREAM), and only once, over a new connection. Requests wait while a connection is opened,
  * which is complete with the server's SETTINGS, and while the server takes no more streams;
- * LIMIT_CHANNEL_REQUESTS bounds them. After a connection could not be opened, the next try waits (backoff.h);
+ * LIMIT_CHANNEL_REQUESTS bounds them. Of several addresses the next one is tried after a connection could not
+ * be opened (h2_addresses.h). After none could, the next try waits (backoff.h);
  * requests made meanwhile fail at once with the error of the last try. A connection whose server does not
  * answer PING is lost; one on which nothing was received during the whole time limit of a request (a
  * cancellation with ERR_DEADLINE) gets no further requests, so that the next one opens another. Nothing of a
@@ -29,14 +30,16 @@ struct h2_request;
 
 struct h2_channel_config {
 	struct loop *loop;
-	const char *endpoint;          /* addr.h */
-	struct tls_context *tls;       /* referenced; NULL: plain */
-	const char *tls_name;          /* the name that the server's certificate must have; with tls only */
+	const char *endpoint;    /* addr.h */
+	char *const *endpoints;  /* all addresses of the server, NULL-terminated; NULL: @endpoint alone */
+	struct tls_context *tls; /* referenced; NULL: plain */
+	const char *tls_name;    /* the name that the server's certificate must have; with tls only */
 	struct handshakes *handshakes; /* with tls only */
 	uint64_t idle_ms;              /* a connection without streams is closed after that long; 0: never */
 	uint64_t reconnect_backoff_ms; /* first wait before the next connection after a failure; 0:
 					  BACKOFF_FIRST_MS */
-	uint64_t open_ms;              /* from connect() to the server's SETTINGS; 0: LIMIT_HANDSHAKE_MS */
+	uint64_t open_ms;              /* from connect() to the server's SETTINGS, of all addresses
+					  together (h2_addresses_share_ms()); 0: LIMIT_HANDSHAKE_MS */
 	/* send PING to a server that has sent nothing for so long, whether there are streams or not; 0: only
 	 * when a request has run into its time limit without a byte from the server. Servers of grpc-go
 	 * treat pings that come more often than every 5 minutes as abuse */
@@ -72,6 +75,12 @@ int h2_channel_new(
  * must not make new ones for ever. NULL is allowed. */
 void h2_channel_free(struct h2_channel *c);
 DEFINE_CLEANUP(struct h2_channel *, h2_channel_free);
+
+/** h2_channel_set_endpoints() - the server has the addresses @endpoints, NULL-terminated and not empty, from
+ * now on. A connection to one that is not among them stays open. If the address that was tried last is not
+ * among them, the next connection does not wait. Return: 0, or -1 with ERR_INVALID_ARGUMENT: they are as
+ * before. */
+int h2_channel_set_endpoints(struct h2_channel *c, char *const *endpoints, struct error **err) MUST_CHECK;
 
 /** h2_channel_authority() - the value for :authority. Borrowed. */
 const char *h2_channel_authority(const struct h2_channel *c);

@@ -241,11 +241,38 @@ START_TEST(a_request_that_is_not_sent_in_its_time_says_so)
 }
 END_TEST
 
-/* The name is looked up, and the address used from then on. */
-START_TEST(a_server_may_have_a_name)
+struct loop_lookup *__real_loop_look_up(
+	struct loop *l, const char *host, uint16_t port, loop_lookup_fn fn, void *user);
+struct loop_lookup *__wrap_loop_look_up(
+	struct loop *l, const char *host, uint16_t port, loop_lookup_fn fn, void *user);
+
+static const char *first_address; /* of every name, before its true ones; NULL: none */
+static loop_lookup_fn look_up_fn;
+
+static void on_looked_up(void *user, char *const *endpoints, const struct error *error)
+{
+	CLEANUP(strv_freep) char **all = NULL;
+
+	ck_assert_msg(!error, "%s", error ? error->msg : "");
+	if (first_address)
+		strv_add(&all, first_address);
+	for (size_t i = 0; i < strv_len(endpoints); i++)
+		strv_add(&all, endpoints[i]);
+	look_up_fn(user, all, NULL);
+}
+
+/* The linker puts it in the place of loop_look_up(). */
+struct loop_lookup *__wrap_loop_look_up(
+	struct loop *l, const char *host, uint16_t port, loop_lookup_fn fn, void *user)
+{
+	look_up_fn = fn;
+	return __real_loop_look_up(l, host, port, on_looked_up, user);
+}
+
+static void is_served_under_a_name(uint64_t reconnect_backoff_ms)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct kube_client_config config = {.reconnect_backoff_ms = 1};
+	struct kube_client_config config = {.reconnect_backoff_ms = reconnect_backoff_ms};
 
 	fake_api_open(&api, serve_ok, config);
 	kube_client_free(api.client);
@@ -262,6 +289,19 @@ START_TEST(a_server_may_have_a_name)
 	}
 	fake_api_close(&api);
 }
+
+/* The name is looked up, and the address used from then on. */
+START_TEST(a_server_may_have_a_name)
+{
+	is_served_under_a_name(1);
+}
+END_TEST
+
+START_TEST(a_server_whose_first_address_is_dead_is_found_at_the_next)
+{
+	first_address = "tcp://127.0.0.1:1";
+	is_served_under_a_name(60000);
+}
 END_TEST
 
 TMPDIR_MAIN("kube/client_retry", what_the_server_wants_later_is_tried_later,
@@ -269,4 +309,5 @@ TMPDIR_MAIN("kube/client_retry", what_the_server_wants_later_is_tried_later,
 	a_request_that_waits_for_later_can_be_cancelled, a_token_that_is_refused_is_read_again_once,
 	nothing_is_tried_again_behind_its_time_limit, a_token_stays_in_use_when_its_file_is_gone,
 	what_is_no_token_is_not_sent, what_is_beyond_the_rate_waits_in_order,
-	a_request_that_is_not_sent_in_its_time_says_so, a_server_may_have_a_name)
+	a_request_that_is_not_sent_in_its_time_says_so, a_server_may_have_a_name,
+	a_server_whose_first_address_is_dead_is_found_at_the_next)
