@@ -79,10 +79,15 @@ void informer_each(const struct informer *i, void (*fn)(void *user, const void *
 		fn(user, e->object);
 }
 
-static void log_failure(struct informer *i, const struct error *error)
+static void note_failing(struct informer *i)
 {
 	if (i->failing_ns == 0)
 		i->failing_ns = clock_ns();
+}
+
+static void log_failure(struct informer *i, const struct error *error)
+{
+	note_failing(i);
 	if (str_eq(i->logged, error->msg))
 		return;
 	free(i->logged);
@@ -108,6 +113,13 @@ static void retry_later(struct informer *i)
 	loop_timer_set(i->timer, (i->backoff.until_ns - now_ns) / NS_PER_MS + 1, 0);
 }
 
+/* Earlier pages of a list that is not complete are no success: the next one may fail each time. */
+static void end_list(struct informer *i)
+{
+	i->failing_ns = 0;
+	succeed(i);
+}
+
 /* A list that was not complete starts over: its pages may belong to different states by then. */
 static void page_ended(void *user, unsigned status, struct span body, const struct error *error)
 {
@@ -125,10 +137,12 @@ static void page_ended(void *user, unsigned status, struct span body, const stru
 		error = err;
 	informer_copy_end_request(&i->copy);
 	if (!error) {
-		succeed(i);
+		if (i->copy.version)
+			end_list(i);
 		loop_timer_set(i->timer, 0, 0);
 		return;
 	}
+	note_failing(i);
 	/* The pages took longer than the server keeps a state. */
 	if (error->code != ERR_RANGE)
 		log_failure(i, error);
@@ -136,7 +150,7 @@ static void page_ended(void *user, unsigned status, struct span body, const stru
 	retry_later(i);
 }
 
-static void begin_reply(void *user)
+static void accept_watch(void *user)
 {
 	struct informer *i = user;
 
@@ -160,7 +174,6 @@ static void list_page(struct informer *i)
 		.accept = kube_list_page_accept(i->kind),
 		.timeout_ms = KUBE_PAGE_MS,
 		.on_data = take_page,
-		.on_begin = begin_reply,
 	};
 
 	if (!i->copy.next_page)
@@ -225,7 +238,7 @@ static void watch(struct informer *i)
 				  : NULL,
 		.timeout_ms = seconds * 1000 + WATCH_LATE_MS,
 		.on_data = take_watch,
-		.on_begin = begin_reply,
+		.on_begin = accept_watch,
 	};
 
 	kube_query_begin(i->kind, &path);

@@ -47,10 +47,11 @@ DEFINE_CLEANUP(struct informer *, informer_free);
 /** informer_is_synced() - whether the first list is complete. */
 bool informer_is_synced(const struct informer *i);
 
-/** informer_failing_ns() - get the time, by clock_ns(), since which its requests have failed; 0: the server
- * has accepted the last request. That a watch has no events does not mean that it fails: for objects that do
- * not change, the server does not even send bookmarks (apiserver storage/cacher, dispatchEvents()). When a
- * connection hangs, all its requests fail. */
+/** informer_failing_ns() - get the time, by clock_ns(), since which its requests have failed; 0: the last
+ * list was complete, or the server has accepted the last watch. Parts of a list do not count, and so the
+ * failures of a list that breaks off again and again have begun with the first of them. That a watch has no
+ * events does not mean that it fails: for objects that do not change, the server does not even send bookmarks
+ * (apiserver storage/cacher, dispatchEvents()). When a connection hangs, all its requests fail. */
 uint64_t informer_failing_ns(const struct informer *i);
 
 /** informer_get() - get the object with @key (kube_meta_key()), or NULL. Borrowed until it changes. */

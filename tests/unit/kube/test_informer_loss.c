@@ -404,6 +404,50 @@ START_TEST(a_watch_that_is_accepted_is_no_failure_though_nothing_comes)
 }
 END_TEST
 
+#define BAD_LISTS 4
+
+static uint64_t failing_since_ns[BAD_LISTS + 1]; /* as each list began */
+
+/* Lists have two pages, the second of which is bad. */
+static void serve_bad_lists(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (is_watch(r)) {
+		fake_begin(r);
+	} else if (!strstr(r->path, "continue=")) {
+		failing_since_ns[n_lists++] = informer_failing_ns(w.informer);
+		fake_answer(r, "200", THING_LIST("5", "t", THING("x", "1")));
+	} else if (n_lists <= BAD_LISTS) {
+		fake_answer(r, page_status, page_text);
+	} else {
+		fake_answer(r, "200", THING_LIST("5", "", THING("b", "40")));
+	}
+}
+
+static void fails_while_lists_break_off_with(const char *status, const char *text)
+{
+	page_status = status;
+	page_text = text;
+	n_lists = 0;
+	watch_rig_open(&w, NULL, serve_bad_lists);
+	watch_rig_until(&w, "synced\n");
+	ck_assert(!is_failing(NULL));
+	ck_assert_uint_eq(failing_since_ns[0], 0);
+	ck_assert_uint_gt(failing_since_ns[1], 0);
+	for (size_t i = 2; i <= BAD_LISTS; i++)
+		ck_assert_uint_eq(failing_since_ns[i], failing_since_ns[1]);
+	watch_rig_close(&w);
+}
+
+/* A part of a list is no answer, even if the server has accepted the request. */
+START_TEST(lists_that_break_off_have_failed_since_the_first_of_them)
+{
+	fails_while_lists_break_off_with("500", "");
+	fails_while_lists_break_off_with("410", "{\"kind\":\"Status\",\"code\":410}");
+	fails_while_lists_break_off_with("200", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[");
+}
+END_TEST
+
 START_TEST(an_informer_can_be_freed_at_any_time)
 {
 	for (unsigned n = 0; n < 3; n++) {
@@ -416,9 +460,9 @@ START_TEST(an_informer_can_be_freed_at_any_time)
 }
 END_TEST
 
-TMPDIR_MAIN("kube/informer_loss", what_went_while_the_server_forgot_is_told_as_gone,
-	what_is_not_understood_is_listed_anew, objects_of_any_size_that_etcd_takes_are_read,
-	an_object_that_cannot_be_read_hides_no_other,
+TMPDIR_MAIN("kube/informer_loss", lists_that_break_off_have_failed_since_the_first_of_them,
+	what_went_while_the_server_forgot_is_told_as_gone, what_is_not_understood_is_listed_anew,
+	objects_of_any_size_that_etcd_takes_are_read, an_object_that_cannot_be_read_hides_no_other,
 	a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read,
 	a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten,
 	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
