@@ -38,6 +38,15 @@
 #define PODS_PER_S 100
 #define PODS_BURST 200
 
+/* Writes that follow from what nodes report, of all nodes together: an API server with two processors takes
+ * some 900 a second, and nodes whose state changes all the time leave most of these to others. The burst is
+ * for many nodes that register at once. */
+#define REPORT_WRITES_PER_S 200
+#define REPORT_WRITES_BURST 1000
+
+/* Lines in the log that follow from it, per second. */
+#define REPORT_LINES_PER_S 10
+
 #define DUTY_NS (5 * NS_PER_S)
 
 struct controller_kube {
@@ -50,6 +59,8 @@ struct controller_kube {
 	struct pod_reader *pods;
 	struct kube_client *recorder; /* of records, which callers wait for, and of nothing else */
 	struct kube_records *records;
+	struct bucket report_writes;
+	struct log_quota *report_lines;
 	struct node_tokens *tokens;
 	struct api_check *api_check; /* of the custom resources */
 	struct cluster_nodes *cluster;
@@ -195,7 +206,8 @@ static void begin_objects(struct controller_kube *k)
 		.cluster = k->cluster,
 		.remove_foreign = o->remove_foreign_capacity,
 		.shown = shown_capacity,
-		.shown_user = k};
+		.shown_user = k,
+		.writes = &k->report_writes};
 	if (o->publish_capacity)
 		k->capacity = capacity_objects_new(&capacity);
 	const struct node_objects_config objects = {.client = k->client,
@@ -203,7 +215,8 @@ static void begin_objects(struct controller_kube *k)
 		.nodes = k->config.nodes,
 		.cluster = k->cluster,
 		.shown = node_shown,
-		.shown_user = k};
+		.shown_user = k,
+		.writes = &k->report_writes};
 	k->node_objects = node_objects_new(&objects);
 	const struct lost_nodes_config lost = {.client = k->client,
 		.controller = k->controller,
@@ -218,6 +231,9 @@ static void begin_objects(struct controller_kube *k)
 		.lookup = claim_reader_lookup(k->reader),
 		.lost = k->lost_nodes,
 		.rebound = k->rebound_claims,
+		.writes = &k->report_writes,
+		.lines = k->report_lines,
+		.limit = {.tell_node = tell_node, .user = k},
 		.events = {.claims = k->claims,
 			.tell_claim = tell_trouble,
 			.inform_claim = inform_claim,
@@ -384,6 +400,16 @@ static void open_tokens(struct controller_kube *k)
 	log_info("nodes prove their identity by tokens", F_STR("account", user), F_STR("audience", audience));
 }
 
+static void limit_reports(struct controller_kube *k)
+{
+	const struct log_quota_config lines = {.loop = k->config.loop,
+		.max = REPORT_LINES_PER_S,
+		.missed_msg = "further lines about volumes that nodes report were left out"};
+
+	bucket_init(&k->report_writes, REPORT_WRITES_PER_S, REPORT_WRITES_BURST);
+	k->report_lines = log_quota_new(&lines);
+}
+
 static void open_parts(struct controller_kube *k)
 {
 	static const struct informer_events events = {.changed = class_changed};
@@ -400,6 +426,7 @@ static void open_parts(struct controller_kube *k)
 	k->cluster = cluster_nodes_new(k->client, o->driver_name, node_changed, k);
 	k->pods = pod_reader_new(k->pod_client, k->cluster);
 	k->classes = informer_new(k->client, &kube_kind_classes, &events, k);
+	limit_reports(k);
 	k->events = kube_events_new(k->client, o->driver_name, k->identity);
 	k->reader = claim_reader_new(k->client, o->driver_name);
 }
@@ -429,6 +456,7 @@ void controller_kube_free(struct controller_kube *k)
 	create_gate_free(k->create_gate);
 	claim_reader_free(k->reader);
 	kube_events_free(k->events);
+	log_quota_free(k->report_lines);
 	informer_free(k->classes);
 	pod_reader_free(k->pods);
 	cluster_nodes_free(k->cluster);

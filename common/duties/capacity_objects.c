@@ -245,6 +245,8 @@ static void request(
 
 	*w = (struct capacity_write){.owner = c, .key = x_strdup(key), .verb = verb};
 	LIST_INSERT_HEAD(&c->writes, w, entry);
+	if (c->config.writes)
+		bucket_charge(c->config.writes, table_now(c));
 	w->request = kube_object_call(c->config.client, &call, replied, w);
 }
 

@@ -21,6 +21,7 @@
 #include "kube/informer.h"
 #include "nodes/cluster_nodes.h"
 #include "nodes/node_table.h"
+#include "pacing/bucket.h"
 
 #define CAPACITY_GONE_NS (600 * 1000000000ULL)
 
@@ -41,6 +42,7 @@ struct capacity_objects_config {
 	 * never is. */
 	bool (*shown)(void *user, const char *node_id, bool sync, struct capacity *ret);
 	void *shown_user;
+	struct bucket *writes;          /* charged with each write; NULL: no other writes depend on them */
 	uint64_t (*now_ns)(void *user); /* the clock of the node table */
 	void *user;
 };

@@ -116,6 +116,12 @@ static void add_pool(struct pmem_node *n, const struct pool_report *p)
 
 	if (has_region(n, p->name))
 		return;
+	if (n->n_regions == PMEM_NODE_REGIONS_MAX) {
+		n->n_others++;
+		n->others_managed_bytes += p->capacity.total_bytes;
+		n->others_available_bytes += p->capacity.available_bytes;
+		return;
+	}
 	r = pmem_node_add_region(n, p->name);
 	r->total_bytes = p->region_bytes;
 	r->managed_bytes = p->capacity.total_bytes;
@@ -283,6 +289,8 @@ static void request(struct node_write *w, enum kube_verb verb, const char *subre
 		.body = body,
 		.timeout_ms = TIMEOUT_MS};
 
+	if (w->owner->config.writes)
+		bucket_charge(w->owner->config.writes, table_now(w->owner));
 	w->request = kube_object_call(w->owner->config.client, &call, fn, w);
 }
 

@@ -23,6 +23,7 @@
 #include "kube/client.h"
 #include "nodes/cluster_nodes.h"
 #include "nodes/node_table.h"
+#include "pacing/bucket.h"
 
 #define NODE_OBJECTS_INTERVAL_NS (5 * NS_PER_S)
 #define NODE_OBJECTS_START_NS    (90 * NS_PER_S)
@@ -41,6 +42,9 @@ struct node_objects_config {
 	/* The watch shows an object of @node_id that was made or changed; NULL: not needed. */
 	void (*shown)(void *user, const char *node_id);
 	void *shown_user;
+	struct bucket
+		*writes; /* charged with each write, which does not wait: each node has one object, written
+			  * every NODE_OBJECTS_INTERVAL_NS at most; NULL: no other writes depend on them */
 	uint64_t (*now_ns)(void *user); /* the clock of the node table; NULL: clock_ns() */
 	void *user;
 };

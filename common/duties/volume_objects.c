@@ -8,17 +8,18 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/name_index.h"
-#include "base/slab.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
 #include "controller/volume_status.h"
 #include "duties/claim_lookup.h"
 #include "duties/rebound_claims.h"
 #include "duties/records_by_node.h"
+#include "duties/reported_limit.h"
 #include "duties/reported_record.h"
+#include "duties/volume_concerns.h"
 #include "kube/informer.h"
 #include "kube/work_queue.h"
+#include "pacing/fair_turns.h"
 
 /* Requests at once. Calls of users share the connection with them. */
 #define MAX_RUNNING 8
@@ -32,20 +33,6 @@
 #define CLAIM_LOOK_NS (3600 * NS_PER_S)
 /* How often a PersistentVolume is looked for that refers to a retained volume. */
 #define VOLUME_LOOK_NS (300 * NS_PER_S)
-
-/* What has to be known of a volume besides its record: how long the record has not changed, or, without a
- * record, the handle that a node has reported. */
-struct concern {
-	struct name_link link; /* by key */
-	LIST_ENTRY(concern) all;
-	char *handle;
-	char *version; /* of the record that was seen; NULL: no record */
-	uint64_t since_ns;
-	uint64_t looked_ns; /* when its claim was looked for; 0: not yet */
-	bool is_unwanted;   /* neither a claim nor a PersistentVolume was found */
-	bool is_used;       /* a PersistentVolume with its handle was found */
-	char key[];
-};
 
 /* Work on one record, or a look-up of its claim, that waits for an answer. */
 struct volume_work {
@@ -61,10 +48,10 @@ struct volume_objects {
 	struct informer *objects;
 	struct work_queue *queue;
 	LIST_HEAD(, volume_work) works;
-	struct slabs *memory;    /* of concerns */
-	struct name_index index; /* of concerns */
-	LIST_HEAD(, concern) concerns;
+	struct volume_concerns concerns;
 	struct records_by_node *by_node;
+	struct reported_limit *reported;
+	struct fair_turns *turns; /* of writes that follow from reports; parties are nodes */
 	uint64_t looked_ns;
 	bool failing; /* which is in the log */
 };
@@ -86,48 +73,12 @@ static const struct node_table *nodes_of(const struct volume_objects *o)
 
 static struct concern *find_concern(const struct volume_objects *o, const char *key)
 {
-	struct name_link *link = name_index_first(&o->index, key);
-
-	return link ? OWNER_OF(link, struct concern, link) : NULL;
-}
-
-static void concern_free(struct volume_objects *o, struct concern *c)
-{
-	name_index_remove(&o->index, &c->link);
-	LIST_REMOVE(c, all);
-	slabs_release(o->memory, c->handle);
-	slabs_release(o->memory, c->version);
-	slabs_release(o->memory, c);
+	return volume_concerns_find(&o->concerns, key);
 }
 
 static void forget_concern(struct volume_objects *o, const char *key)
 {
-	struct concern *c = find_concern(o, key);
-
-	if (c)
-		concern_free(o, c);
-}
-
-static char *copy_text(struct volume_objects *o, const char *text)
-{
-	size_t n = strlen(text) + 1;
-
-	return memcpy(slabs_alloc(o->memory, n), text, n);
-}
-
-static struct concern *note_concern(struct volume_objects *o, const char *key)
-{
-	struct concern *c = find_concern(o, key);
-	size_t n = strlen(key) + 1;
-
-	if (c)
-		return c;
-	c = slabs_alloc(o->memory, sizeof(*c) + n);
-	memcpy(c->key, key, n);
-	c->since_ns = now_ns(o);
-	LIST_INSERT_HEAD(&o->concerns, c, all);
-	name_index_add(&o->index, &c->link, c->key);
-	return c;
+	volume_concerns_forget(&o->concerns, key);
 }
 
 static const struct pmem_volume *find_record(const struct volume_objects *o, const char *key)
@@ -185,9 +136,35 @@ static void on_written(void *user, struct pmem_volume *record, const struct erro
 		work_queue_run(o->queue);
 }
 
+/* That of @nodes (strv) which has used up most of its share: the others need not wait for it elsewhere. */
+static const char *find_busiest(const struct volume_objects *o, char *const *nodes)
+{
+	const char *busiest = strv_len(nodes) > 0 ? nodes[0] : "";
+
+	for (size_t i = 1; i < strv_len(nodes); i++) {
+		if (fair_turns_busier(o->turns, nodes[i], busiest, now_ns(o)))
+			busiest = nodes[i];
+	}
+	return busiest;
+}
+
+/* Whether a write that follows from what nodes report may begin now. Otherwise the key has its turn later,
+ * when only the last state is written. The specification and the release of a record that calls have made
+ * follow from these calls. */
+static bool may_write(struct volume_objects *o, const char *key, enum volume_record_write what,
+	const struct pmem_volume *record)
+{
+	return (what != RECORD_STATUS && !record->origin) ||
+	       fair_turns_take(o->turns, find_busiest(o, record->nodes), key, now_ns(o));
+}
+
 static void write_record(struct volume_objects *o, const char *key, enum volume_record_write what,
 	const struct pmem_volume *record)
 {
+	if (!may_write(o, key, what, record)) {
+		work_queue_end(o->queue, key, WORK_DONE);
+		return;
+	}
 	controller_write_record(o->config.controller, what, record, on_written, work_new(o, key));
 }
 
@@ -211,6 +188,11 @@ static bool leaves_to_call(struct volume_objects *o, const char *key)
 	return true;
 }
 
+static bool may_log(struct volume_objects *o)
+{
+	return !o->config.lines || log_quota_take(o->config.lines, clock_ns());
+}
+
 /* After a read for a reported volume. Return: the record that is to be made, or NULL: it is there and about
  * to be shown, no node reports the volume any more, or a call works on it. */
 static struct pmem_volume *judge_read(struct volume_objects *o, const char *key, bool is_there)
@@ -222,10 +204,10 @@ static struct pmem_volume *judge_read(struct volume_objects *o, const char *key,
 		return NULL;
 	if (!is_there && c && c->handle)
 		made = reported_record_new(nodes_of(o), o->config.driver_name, key, c->handle);
-	if (made)
+	if (made && may_log(o))
 		log_info("made a record of a volume that a node reports", F_STR("volume", c->handle),
 			F_STR("node", made->nodes[0]));
-	else
+	if (!made)
 		forget_concern(o, key);
 	return made;
 }
@@ -249,10 +231,31 @@ static void on_looked(void *user, struct pmem_volume *record, const struct error
 		work_queue_run(o->queue);
 }
 
-static void look_for_record(struct volume_objects *o, const char *key)
+/* The nodes that report @handle and may have one more record because of that. @ret: strv_free(). Return:
+ * false: there are such nodes, and none may. */
+static bool find_reporters(struct volume_objects *o, const char *handle, char ***ret)
 {
+	struct node_hit *hits;
+	size_t n = node_table_find_volume(nodes_of(o), handle, &hits);
+
+	for (size_t i = 0; i < n; i++) {
+		if (reported_limit_allows(o->reported, hits[i].node->report.node_id, now_ns(o)))
+			strv_add(ret, hits[i].node->report.node_id);
+	}
+	free(hits);
+	return n == 0 || *ret;
+}
+
+static void look_for_record(struct volume_objects *o, const char *key, const char *handle)
+{
+	CLEANUP(strv_freep) char **nodes = NULL;
 	struct volume_key of = key_of(key);
 
+	if (!find_reporters(o, handle, &nodes) ||
+		!fair_turns_take(o->turns, find_busiest(o, nodes), key, now_ns(o))) {
+		work_queue_end(o->queue, key, WORK_DONE);
+		return;
+	}
 	controller_read_record(o->config.controller, &of, on_looked, work_new(o, key));
 }
 
@@ -305,14 +308,7 @@ static bool add_reported(const struct volume_objects *o, struct pmem_volume *v)
 /* How long the record is as it is; another version begins the time again. */
 static struct concern *note_version(struct volume_objects *o, const char *key, const struct pmem_volume *v)
 {
-	struct concern *c = find_concern(o, key);
-
-	if (c && str_eq(c->version, v->meta.resource_version))
-		return c;
-	forget_concern(o, key);
-	c = note_concern(o, key);
-	c->version = v->meta.resource_version ? copy_text(o, v->meta.resource_version) : NULL;
-	return c;
+	return volume_concerns_note_version(&o->concerns, key, v->meta.resource_version, now_ns(o));
 }
 
 /* Whether no caller expects the volume to exist any more. */
@@ -348,7 +344,7 @@ static bool drop_absent(struct volume_objects *o, const char *key, struct pmem_v
 			changed = pmem_volume_drop_node(v, v->nodes[i - 1]) || changed;
 	}
 	if (!waits)
-		concern_free(o, c);
+		volume_concerns_free(&o->concerns, c);
 	return changed;
 }
 
@@ -594,8 +590,9 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = pmem_volume_dup(observed);
 
 	if (reported_record_is_of_other_kind(observed, nodes_of(o))) {
-		log_info("the record of a volume or snapshot is made again as what its node reports",
-			F_STR("volume", observed->handle));
+		if (may_log(o))
+			log_info("the record of a volume or snapshot is made again as what its node reports",
+				F_STR("volume", observed->handle));
 		write_record(o, key, RECORD_RELEASE, v);
 		return;
 	}
@@ -611,14 +608,14 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 	}
 	/* without nodes in the record, reports do not lead to it */
 	if (ends)
-		note_concern(o, key);
+		(void)volume_concerns_note(&o->concerns, key, now_ns(o));
 	bool relabelled = observed->labels_differ && !is_deleted(v);
 	if (added || dropped || sized || used || relabelled) {
 		write_record(o, key, RECORD_SPEC, v);
 		return;
 	}
 	if (expects_nodes(o, observed)) {
-		note_concern(o, key);
+		(void)volume_concerns_note(&o->concerns, key, now_ns(o));
 		work_queue_end(o->queue, key, WORK_DONE);
 		return;
 	}
@@ -649,7 +646,7 @@ static void work(void *user, const char *key)
 	} else if (observed) {
 		update(o, key, observed);
 	} else if (c && c->handle) {
-		look_for_record(o, key);
+		look_for_record(o, key, c->handle);
 	} else {
 		forget_concern(o, key);
 		work_queue_end(o->queue, key, WORK_DONE);
@@ -658,10 +655,7 @@ static void work(void *user, const char *key)
 
 static void note_reported(struct volume_objects *o, const char *key, const char *handle)
 {
-	struct concern *c = note_concern(o, key);
-
-	slabs_release(o->memory, c->handle);
-	c->handle = copy_text(o, handle);
+	volume_concerns_note_handle(&o->concerns, key, handle, now_ns(o));
 }
 
 static void look_at_volume(struct volume_objects *o, const struct volume_report *v)
@@ -736,6 +730,7 @@ static void object_changed(void *user, const char *name, const void *old, const 
 	memcpy(key.hex, name, PMEM_VOLUME_KEY_LEN);
 	volume_events_changed(&o->config.events, before, after, now_ns(o));
 	records_by_node_note(o->by_node, &key, before ? before->nodes : NULL, after ? after->nodes : NULL);
+	reported_limit_note(o->reported, &key, before, after);
 	if (before && !after && before->handle && !before->deleting)
 		note_reported(o, key.hex, before->handle);
 	work_queue_add(o->queue, key.hex);
@@ -771,7 +766,7 @@ static void look_at_all(struct volume_objects *o)
 	const struct concern *c;
 
 	o->looked_ns = now_ns(o);
-	LIST_FOREACH(c, &o->concerns, all)
+	LIST_FOREACH(c, &o->concerns.all, all)
 	{
 		work_queue_add(o->queue, c->key);
 	}
@@ -785,6 +780,7 @@ void volume_objects_tick(struct volume_objects *o)
 		return;
 	if (now_ns(o) - o->looked_ns >= LOOK_NS)
 		look_at_all(o);
+	fair_turns_run(o->turns, now_ns(o));
 	work_queue_run(o->queue);
 }
 
@@ -816,7 +812,7 @@ struct record_list volume_objects_records(struct volume_objects *o)
 
 size_t volume_objects_pending(const struct volume_objects *o)
 {
-	return work_queue_pending(o->queue);
+	return work_queue_pending(o->queue) + fair_turns_waiting(o->turns);
 }
 
 /* There are as many as volumes. What is written later is read again before it is deleted. */
@@ -826,6 +822,13 @@ static void trim_record(void *object)
 
 	free(TAKE_PTR(v->meta.uid));
 	free(TAKE_PTR(v->driver));
+}
+
+static void turn_came(void *user, const char *key)
+{
+	struct volume_objects *o = user;
+
+	work_queue_add(o->queue, key);
 }
 
 struct volume_objects *volume_objects_new(const struct volume_objects_config *config)
@@ -838,17 +841,22 @@ struct volume_objects *volume_objects_new(const struct volume_objects_config *co
 	o->kind = kube_kind_pmem_volumes;
 	o->kind.label_selector = o->selector;
 	o->kind.trim = trim_record;
-	o->memory = slabs_new();
-	name_index_init(&o->index);
+	volume_concerns_init(&o->concerns);
 	o->by_node = records_by_node_new();
+	o->reported = reported_limit_new(&config->limit);
 	LIST_INIT(&o->works);
-	LIST_INIT(&o->concerns);
 	const struct work_queue_config queue = {.work = work,
 		.user = o,
 		.max_running = MAX_RUNNING,
 		.interval_ns = INTERVAL_NS,
 		.now_ns = queue_now};
 	o->queue = work_queue_new(&queue);
+	const struct fair_turns_config turns = {.common = config->writes,
+		.share_per_second = VOLUME_OBJECTS_SHARE,
+		.share_burst = VOLUME_OBJECTS_SHARE_BURST,
+		.due = turn_came,
+		.user = o};
+	o->turns = fair_turns_new(&turns);
 	node_table_watch(config->controller->config.nodes, node_changed, o);
 	o->objects = informer_new(config->client, &o->kind, &events, o);
 	return o;
@@ -862,13 +870,10 @@ static void release_lists(struct volume_objects *o)
 	{
 		w->owner = NULL;
 	}
-	for (struct concern *c = LIST_FIRST(&o->concerns), *next; c; c = next) {
-		next = LIST_NEXT(c, all);
-		concern_free(o, c);
-	}
-	slabs_free(o->memory);
-	name_index_done(&o->index);
+	volume_concerns_done(&o->concerns);
 	records_by_node_free(o->by_node);
+	reported_limit_free(o->reported);
+	fair_turns_free(o->turns);
 }
 
 void volume_objects_free(struct volume_objects *o)

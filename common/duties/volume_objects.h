@@ -15,6 +15,11 @@
  * volume for which there is a PersistentVolume again, some minutes after its node has returned, is retained
  * no longer. The duty never asks a node for anything, and erases nothing.
  *
+ * Reads and writes that follow from reports wait for a token, of which each node has a share (fair_turns.h);
+ * then the last state is written. A node that has REPORTED_LIMIT_RECORDS records because of its reports only
+ * gets no more. What follows from calls, the specification and the end of records that calls have made, does
+ * not wait.
+ *
  * That a record is absent is concluded from a read that began after the informer did not have it. A record is
  * left alone while this process works on a call for the volume; other replicas exclude each other by
  * versions. Threads: the loop's; nothing blocks.
@@ -25,13 +30,22 @@
 #include "duties/claim_lookup.h"
 #include "duties/lost_nodes.h"
 #include "duties/orphans.h"
+#include "duties/reported_limit.h"
 #include "duties/volume_events.h"
 #include "kube/client.h"
+#include "net/core/log_quota.h"
+#include "pacing/bucket.h"
 
 /* What a call to a node may have begun is in its report by then, as controllers wait no longer for an answer
  * (controller.c). Only the zeroing of a very large growth goes on for longer: then the recorded size is that
  * before the growth until the next call or report. */
 #define VOLUME_OBJECTS_SETTLED_NS 600000000000ULL
+
+/* Writes per second that follow from the reports of one node: a volume that is made or deleted changes what
+ * its node reports two or three times, and a node does a few of these per second (docs/PERFORMANCE.md). After
+ * an update of the controller all volumes of a node may change at once. */
+#define VOLUME_OBJECTS_SHARE       10
+#define VOLUME_OBJECTS_SHARE_BURST 200
 
 struct rebound_claims;
 struct volume_objects;
@@ -44,6 +58,9 @@ struct volume_objects_config {
 	struct volume_events events;
 	struct lost_nodes *lost;              /* NULL: no node is lost */
 	const struct rebound_claims *rebound; /* NULL: volumes keep the claim that they were made for */
+	struct bucket *writes;                /* for all writes that follow from reports */
+	struct log_quota *lines;              /* for lines that do; NULL: no limit */
+	struct reported_limit_config limit;
 };
 
 /** volume_objects_new() - begin to read and to watch. Return: never NULL; volume_objects_free(), before what

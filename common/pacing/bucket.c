@@ -12,15 +12,30 @@ void bucket_init(struct bucket *b, unsigned per_second, unsigned burst)
 	b->burst_ns = b->interval_ns * (burst > 0 ? burst : 1);
 }
 
+static uint64_t full_after_one_ns(const struct bucket *b, uint64_t now_ns)
+{
+	return (b->full_ns > now_ns ? b->full_ns : now_ns) + b->interval_ns;
+}
+
+uint64_t bucket_wait(const struct bucket *b, uint64_t now_ns)
+{
+	uint64_t ahead_ns = full_after_one_ns(b, now_ns) - now_ns;
+
+	return ahead_ns > b->burst_ns ? ahead_ns - b->burst_ns : 0;
+}
+
+void bucket_charge(struct bucket *b, uint64_t now_ns)
+{
+	b->full_ns = full_after_one_ns(b, now_ns);
+}
+
 uint64_t bucket_take(struct bucket *b, uint64_t now_ns)
 {
-	uint64_t full_ns = b->full_ns > now_ns ? b->full_ns : now_ns;
+	uint64_t wait_ns = bucket_wait(b, now_ns);
 
-	full_ns += b->interval_ns;
-	if (full_ns - now_ns > b->burst_ns)
-		return full_ns - now_ns - b->burst_ns;
-	b->full_ns = full_ns;
-	return 0;
+	if (wait_ns == 0)
+		bucket_charge(b, now_ns);
+	return wait_ns;
 }
 
 void bucket_give_back(struct bucket *b)

@@ -21,3 +21,9 @@ uint64_t bucket_take(struct bucket *b, uint64_t now_ns);
 
 /** bucket_give_back() - put one back that was taken and turned out not to count. */
 void bucket_give_back(struct bucket *b);
+
+/** bucket_wait() - what bucket_take() would return, which takes nothing. */
+uint64_t bucket_wait(const struct bucket *b, uint64_t now_ns);
+
+/** bucket_charge() - take one that is used already, also where there is none: others wait longer then. */
+void bucket_charge(struct bucket *b, uint64_t now_ns);

@@ -47,6 +47,13 @@ static const struct kube_field region_fields[] = {
 	KUBE_FIELDS_END,
 };
 
+static const struct kube_field others_fields[] = {
+	KUBE_FIELD("count", KUBE_QUANTITY, struct pmem_node, n_others),
+	KUBE_FIELD("managed", KUBE_QUANTITY, struct pmem_node, others_managed_bytes),
+	KUBE_FIELD("available", KUBE_QUANTITY, struct pmem_node, others_available_bytes),
+	KUBE_FIELDS_END,
+};
+
 static const struct kube_field status_fields[] = {
 	KUBE_FIELD("deviceMode", KUBE_TEXT, struct pmem_node, device_mode),
 	KUBE_FIELD("driverVersion", KUBE_TEXT, struct pmem_node, driver_version),
@@ -58,6 +65,7 @@ static const struct kube_field status_fields[] = {
 	KUBE_FIELD("regions", KUBE_ARRAY, struct pmem_node, regions,
 		.extent = offsetof(struct pmem_node, n_regions), .fields = region_fields,
 		.item_size = sizeof(struct pmem_region)),
+	KUBE_OBJECT("otherRegions", others_fields),
 	PMEM_CONDITIONS(struct pmem_node, conditions),
 	KUBE_FIELDS_END,
 };
@@ -126,7 +134,9 @@ bool pmem_node_equal(const struct pmem_node *a, const struct pmem_node *b)
 	       str_eq(a->boot_id, b->boot_id) && a->report == b->report && a->n_volumes == b->n_volumes &&
 	       a->n_inline == b->n_inline && a->inline_bytes == b->inline_bytes &&
 	       a->n_erasing == b->n_erasing && a->n_missing == b->n_missing && a->n_damaged == b->n_damaged &&
-	       regions_equal(a, b) && pmem_conditions_equal(&a->conditions, &b->conditions);
+	       a->n_others == b->n_others && a->others_managed_bytes == b->others_managed_bytes &&
+	       a->others_available_bytes == b->others_available_bytes && regions_equal(a, b) &&
+	       pmem_conditions_equal(&a->conditions, &b->conditions);
 }
 
 static void begin_object(struct json_writer *w, const struct pmem_node *n)
@@ -196,8 +206,8 @@ static void add_region(struct json_writer *w, const struct pmem_region *r)
 static void add_summary(struct json_writer *w, const struct pmem_node *n)
 {
 	char text[24];
-	uint64_t managed = 0;
-	uint64_t available = 0;
+	uint64_t managed = n->others_managed_bytes;
+	uint64_t available = n->others_available_bytes;
 	uint64_t largest = 0;
 
 	for (size_t i = 0; i < n->n_regions; i++) {
@@ -211,6 +221,18 @@ static void add_summary(struct json_writer *w, const struct pmem_node *n)
 	json_key_str(w, "capacity", format_bytes_rounded(managed, text));
 	json_key_str(w, "available", format_bytes_rounded(available, text));
 	json_key_str(w, "largestVolume", format_bytes_rounded(largest, text));
+}
+
+static void add_others(struct json_writer *w, const struct pmem_node *n)
+{
+	if (n->n_others == 0)
+		return;
+	json_key(w, "otherRegions");
+	json_object(w);
+	json_key_u64(w, "count", n->n_others);
+	json_key_bytes(w, "managed", n->others_managed_bytes);
+	json_key_bytes(w, "available", n->others_available_bytes);
+	json_object_end(w);
 }
 
 static void add_volumes(struct json_writer *w, const struct pmem_node *n)
@@ -247,6 +269,7 @@ void pmem_node_write_status(const struct pmem_node *n, struct buf *out)
 	for (size_t i = 0; i < n->n_regions; i++)
 		add_region(&w, &n->regions[i]);
 	json_array_end(&w);
+	add_others(&w, n);
 	pmem_conditions_write(&w, &n->conditions);
 	json_object_end(&w);
 	json_object_end(&w);
@@ -270,6 +293,9 @@ struct pmem_node *pmem_node_dup(const struct pmem_node *n)
 	copy->n_erasing = n->n_erasing;
 	copy->n_missing = n->n_missing;
 	copy->n_damaged = n->n_damaged;
+	copy->n_others = n->n_others;
+	copy->others_managed_bytes = n->others_managed_bytes;
+	copy->others_available_bytes = n->others_available_bytes;
 	copy->new_volumes = strv_dup(n->new_volumes);
 	for (size_t i = 0; i < n->n_regions; i++) {
 		struct pmem_region *r = pmem_node_add_region(copy, n->regions[i].name);

@@ -22,6 +22,11 @@
 /* How many names an object has at most. */
 #define PMEM_NODE_NEW_VOLUMES_MAX 256
 
+/* How many regions an object shows, so that no node makes an object that is too large: machines have one for
+ * each processor, or one for each module if these are not interleaved, of which a processor has eight at
+ * most. */
+#define PMEM_NODE_REGIONS_MAX 16
+
 /* Label with the driver's name, by which one driver's objects are selected. */
 #define PMEM_LABEL_DRIVER PMEM_API_GROUP "/driver"
 
@@ -62,6 +67,9 @@ struct pmem_node {
 	char **new_volumes; /* strv: names of volumes that were made lately, and that count in the regions */
 	struct pmem_region *regions;
 	size_t n_regions;
+	uint64_t n_others; /* further regions, of which only the sums are known */
+	uint64_t others_managed_bytes;
+	uint64_t others_available_bytes;
 	struct pmem_conditions conditions;
 };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "pmem/namespace_layout.h"
 #include "resources/pmem_node.h"
 #include "unit/duties/node_objects_rig.h"
 #include "unit/kube/fake_kube.h"
@@ -185,6 +187,35 @@ START_TEST(volumes_are_counted_and_pools_are_shown)
 	rig_status_has("n1.pmem", "\"erasing\":\"2Gi\",\"freeExtents\":3,");
 	rig_status_has("n1.pmem", "\"complete\":true,\"durability\":\"fsync\"");
 	rig_condition_is("DevicesHealthy", "False", "VolumesMissing");
+}
+END_TEST
+
+/* With names and extents as long as a report can have them. */
+START_TEST(more_regions_than_an_object_shows_are_summed_up)
+{
+	struct node_report *r = report_new("n1");
+	char name[256];
+
+	free(r->pools[0].name);
+	r->pools = x_realloc(r->pools, 256, sizeof(*r->pools));
+	for (unsigned i = 0; i < 256; i++) {
+		snprintf(name, sizeof(name), "%u%0240d", i, 0);
+		r->pools[i] = (struct pool_report){.name = x_strdup(name),
+			.capacity = {NODE_BYTES_MAX, NODE_BYTES_MAX, 1, 1},
+			.n_free_extents = LAYOUT_EXTENTS_MAX};
+		for (size_t k = 0; k < LAYOUT_EXTENTS_MAX; k++)
+			r->pools[i].free_extent_bytes[k] = NODE_BYTES_MAX;
+	}
+	r->n_pools = 256;
+	fake_informer_sync(rig.objects);
+	node_table_put(rig.nodes, r, rig.now);
+	rig_serve_all();
+	rig_status_has("n1.pmem", "\"name\":\"15000");
+	rig_status_has(
+		"n1.pmem", "\"otherRegions\":{\"count\":240,\"managed\":\"960Pi\",\"available\":\"960Pi\"}");
+	rig_status_has("n1.pmem", "\"capacity\":\"1Ei\"");
+	ck_assert_ptr_null(strstr(rig_find("n1.pmem")->status, "\"name\":\"16000"));
+	ck_assert_uint_lt(strlen(rig_find("n1.pmem")->status), 32768);
 }
 END_TEST
 
@@ -788,9 +819,9 @@ int main(void)
 		an_object_with_an_earlier_report_offers_nothing, objects_that_cannot_be_written_are_no_limit,
 		only_objects_of_the_driver_are_watched, nothing_is_written_before_all_objects_are_known,
 		what_is_shown_already_is_not_written_again, volumes_are_counted_and_pools_are_shown,
-		devices_are_judged_by_what_is_worst, devices_with_media_errors_are_not_healthy,
-		devices_on_modules_with_trouble_are_not_healthy, a_heartbeat_writes_nothing,
-		changes_are_written_at_once_but_not_too_often,
+		more_regions_than_an_object_shows_are_summed_up, devices_are_judged_by_what_is_worst,
+		devices_with_media_errors_are_not_healthy, devices_on_modules_with_trouble_are_not_healthy,
+		a_heartbeat_writes_nothing, changes_are_written_at_once_but_not_too_often,
 		a_change_while_a_request_runs_is_written_after_it, the_end_of_a_lease_is_shown,
 		the_time_of_a_transition_stays_with_the_status, another_reason_is_no_transition,
 		the_last_contact_is_that_of_the_report,

@@ -134,6 +134,15 @@ static void inform_claim(
 	tell_claim(user, claim, reason, message, now_ns);
 }
 
+static void tell_node(
+	void *user, const char *node_id, const char *reason, const char *message, uint64_t now_ns)
+{
+	(void)user;
+	ck_assert_uint_eq(now_ns, rig.desk.now_ns);
+	rig.n_nodes_told++;
+	snprintf(rig.reported, sizeof(rig.reported), "%s %s: %s", node_id, reason, message);
+}
+
 static void fate_changed(void *user, const char *node_id)
 {
 	(void)user;
@@ -161,6 +170,8 @@ void rig_begin(void)
 		.lookup = {look, NULL},
 		.lost = rig.lost,
 		.rebound = rig.rebound,
+		.writes = &rig.writes,
+		.limit = {.max = RIG_REPORTED_MAX, .tell_node = tell_node},
 		.events = {.claims = rig.claims, .tell_claim = tell_claim, .inform_claim = inform_claim}};
 
 	rig.duty = volume_objects_new(&config);
@@ -211,6 +222,7 @@ void rig_set_up(void)
 	snprintf(rig.name, sizeof(rig.name), "%s." DESK_DRIVER, rig.key);
 	volume_id_mint(RIG_NAME, "n1", rig.id);
 	rig.claim.has_volume = true;
+	bucket_init(&rig.writes, 100, 200);
 	rig.client = fake_kube_new(/* loop= */ NULL);
 	rig.rebound = rebound_claims_new(rebound, NULL);
 	rig.claims = informer_new(rig.client, &kube_kind_claims, &events, NULL);

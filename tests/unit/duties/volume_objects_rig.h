@@ -12,8 +12,9 @@
 #include "duties/volume_objects.h"
 #include "unit/controller/desk.h"
 
-#define RIG_NAME   "pvc-6ef2b1f4-7b53-4ab1-9d6e-0e9a5f0a3b21"
-#define RIG_LOST_S 3600
+#define RIG_NAME         "pvc-6ef2b1f4-7b53-4ab1-9d6e-0e9a5f0a3b21"
+#define RIG_LOST_S       3600
+#define RIG_REPORTED_MAX 1000
 
 /* An object as the API server has it. */
 struct rig_object {
@@ -47,6 +48,7 @@ struct rig {
 	struct rebound_claims *rebound;
 	struct volume_objects *duty;
 	struct lost_nodes *lost; /* after RIG_LOST_S */
+	struct bucket writes;    /* 100 per second, 200 at once */
 	bool has_node;           /* the API server has the Node object that is looked for */
 	struct rig_object *store;
 	struct rig_request *requests; /* oldest first */
@@ -57,8 +59,9 @@ struct rig {
 	bool looks_fail;
 	unsigned n_told;     /* Events */
 	unsigned n_informed; /* of those: normal ones */
-	char reported[256];  /* the last one */
-	unsigned n_reads;    /* answered since rig_check_served() */
+	unsigned n_nodes_told;
+	char reported[256]; /* the last one */
+	unsigned n_reads;   /* answered since rig_check_served() */
 	unsigned n_writes[RECORD_RELEASE + 1];
 	char key[PMEM_VOLUME_KEY_LEN + 1]; /* of RIG_NAME */
 	char name[128];                    /* of its object */

@@ -30,6 +30,9 @@ static struct pmem_node *make(void)
 	n->n_erasing = 3;
 	n->n_missing = 4;
 	n->n_damaged = 5;
+	n->n_others = 3;
+	n->others_managed_bytes = 1;
+	n->others_available_bytes = 0;
 	strv_add(&n->new_volumes, "pvc-1");
 	*pmem_node_add_region(n, "region0") = (struct pmem_region){.name = n->regions[0].name,
 		.total_bytes = 128 * GIB,
@@ -93,6 +96,7 @@ START_TEST(the_status_is_written_as_the_schema_has_it)
 		"\"pageMapAlign\":\"2Mi\",\"bttStart\":\"1Mi\",\"complete\":true},"
 		"{\"name\":\"region1\",\"managed\":\"1\",\"available\":\"0\",\"largestVolume\":\"0\","
 		"\"largestFileIOVolume\":\"0\",\"erasing\":\"0\",\"freeExtents\":0,\"complete\":false}],"
+		"\"otherRegions\":{\"count\":3,\"managed\":\"1\",\"available\":\"0\"},"
 		"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Registered\","
 		"\"message\":\"It \\\"reports\\\".\",\"lastTransitionTime\":\"2026-01-02T03:04:05Z\"},"
 		"{\"type\":\"DevicesHealthy\",\"status\":\"False\",\"reason\":\"RegionIncomplete\","
