@@ -17,7 +17,9 @@
 #define SCHEME "Bearer "
 /* kubelet's have about 1 KiB. */
 #define TOKEN_MAX 4096
-/* of the request, with the token escaped */
+/* Source: RFC 6750 section 2.1, b64token. JSON does not escape any of it. */
+#define TOKEN_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/="
+/* of the request with the token */
 #define REVIEW_MAX_BYTES (16u << 10)
 
 struct token_waiter {
@@ -147,7 +149,7 @@ static int read_header(
 	*ret_token = authorization + strlen(SCHEME);
 	n = strlen(*ret_token);
 	/* Nothing else is worth a question to the API server. */
-	if (n == 0 || n > TOKEN_MAX || !strchr(*ret_token, '.'))
+	if (n == 0 || n > TOKEN_MAX || strspn(*ret_token, TOKEN_CHARACTERS) < n || !strchr(*ret_token, '.'))
 		return err_set(err, ERR_UNAUTHENTICATED,
 			"the token is not a JSON web token of at most %d bytes", TOKEN_MAX);
 	return 0;

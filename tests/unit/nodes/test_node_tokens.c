@@ -217,7 +217,8 @@ END_TEST
 
 START_TEST(what_is_no_token_is_not_asked_about)
 {
-	static const char *const headers[] = {NULL, "", "Basic a.b.c", "Bearer ", "Bearer abc"};
+	static const char *const headers[] = {NULL, "", "Basic a.b.c", "Bearer ", "Bearer abc",
+		"Bearer a.\001.b", "Bearer a.\377.b", "Bearer a.b c"};
 	char *longish = x_malloc(5002);
 	struct outcome o;
 
