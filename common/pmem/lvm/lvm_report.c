@@ -239,6 +239,7 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 	return 0;
 }
 
+/* Parts of 0 bytes are left out. */
 static void split(const char *text, char separator, char ***to)
 {
 	const char separators[] = {separator, '\0'};
@@ -246,7 +247,9 @@ static void split(const char *text, char separator, char ***to)
 	while (*text) {
 		size_t n = strcspn(text, separators);
 		CLEANUP(free_charp) char *part = x_strndup(text, n);
-		strv_add(to, part);
+
+		if (n > 0)
+			strv_add(to, part);
 		text += n + (text[n] == separator);
 	}
 }

@@ -199,8 +199,25 @@ START_TEST(answer_without_status_is_none)
 }
 END_TEST
 
+START_TEST(ranges_are_read_one_by_one)
+{
+	CLEANUP(strv_freep) char **ranges = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(lvm_ranges_parse(
+		span_of("{\"report\":[{\"seg\":[{\"seg_pe_ranges\":\" /dev/a:0-1  /dev/b:5-9 \"},"
+			"{\"seg_pe_ranges\":\"\"},{\"seg_pe_ranges\":\"/dev/a:2-3\"}]}]}"),
+		&ranges, &err));
+	ck_assert_uint_eq(strv_len(ranges), 3);
+	ck_assert_str_eq(ranges[0], "/dev/a:0-1");
+	ck_assert_str_eq(ranges[1], "/dev/b:5-9");
+	ck_assert_str_eq(ranges[2], "/dev/a:2-3");
+}
+END_TEST
+
 UNIT_MAIN("lvm_report", each_thing_is_there_once_however_many_rows_it_has,
 	groups_without_volumes_and_pvs_without_group_are_there, missing_pv_counts_and_is_marked,
 	same_name_in_two_groups_is_two_volumes, parts_that_lvm_hides_are_no_volumes,
 	what_is_not_known_is_skipped, malformed_reports_are_refused,
-	what_was_read_before_a_mistake_stays_consistent, last_status_decides, answer_without_status_is_none)
+	what_was_read_before_a_mistake_stays_consistent, last_status_decides, answer_without_status_is_none,
+	ranges_are_read_one_by_one)
