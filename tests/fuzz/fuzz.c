@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -68,4 +69,16 @@ void fuzz_error(struct error *e)
 {
 	fuzz_check_error(e);
 	error_free(e);
+}
+
+void fuzz_check_json(struct span text)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(text);
+	struct error *err = NULL;
+	struct json_event end;
+
+	int rv = json_skip_value(r, &err);
+	assert(rv == 0);
+	rv = json_expect(r, JSON_END, &end, &err);
+	assert(rv == 0);
 }

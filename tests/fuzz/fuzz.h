@@ -45,3 +45,6 @@ void fuzz_check_error(const struct error *e);
 
 /** fuzz_error() - fuzz_check_error(), and destroy @e. */
 void fuzz_error(struct error *e);
+
+/** fuzz_check_json() - @text is one JSON value and nothing else. */
+void fuzz_check_json(struct span text);
