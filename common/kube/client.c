@@ -322,6 +322,12 @@ static void observe(struct kube_request *r)
 	observer->ended(observer->user, r->verb, resource, r->status, clock_ns() - r->started_ns);
 }
 
+void kube_client_note_skipped(const struct kube_client *c, const char *resource, uint64_t n)
+{
+	if (c->config.observer.skipped)
+		c->config.observer.skipped(c->config.observer.user, resource, n);
+}
+
 static bool is_success(unsigned status)
 {
 	return status >= 200 && status < 300;

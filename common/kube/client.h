@@ -33,6 +33,8 @@ struct kube_observer {
 	/* called when a request has ended, or when a watch has begun: @code is the HTTP status, 0 when there
 	 * was none */
 	void (*ended)(void *user, const char *verb, const char *resource, unsigned code, uint64_t took_ns);
+	/* called when informers have skipped @n objects that they could not read. NULL: not needed */
+	void (*skipped)(void *user, const char *resource, uint64_t n);
 	void *user;
 };
 
@@ -98,6 +100,9 @@ uint64_t kube_client_reconnect_backoff_ms(const struct kube_client *c);
 
 /** kube_client_namespace() - get the namespace of its kube_config, which is our own. Borrowed. */
 const char *kube_client_namespace(const struct kube_client *c);
+
+/** kube_client_note_skipped() - tell the observer that @n objects of @resource could not be read. */
+void kube_client_note_skipped(const struct kube_client *c, const char *resource, uint64_t n);
 
 /** kube_client_call() - start a request. @call: copied as far as needed. Return: never NULL; valid until @fn
  * is called or kube_request_cancel(). */

@@ -157,11 +157,20 @@ static void accept_watch(void *user)
 	i->failing_ns = 0;
 }
 
+static void note_skipped(const struct informer *i, uint64_t n_before)
+{
+	if (i->copy.n_skipped > n_before)
+		kube_client_note_skipped(i->client, i->kind->what, i->copy.n_skipped - n_before);
+}
+
 static bool take_page(void *user, struct span data)
 {
 	struct informer *i = user;
+	uint64_t n_skipped = i->copy.n_skipped;
+	bool more = informer_copy_take_page(&i->copy, data);
 
-	return informer_copy_take_page(&i->copy, data);
+	note_skipped(i, n_skipped);
+	return more;
 }
 
 static void list_page(struct informer *i)
@@ -218,8 +227,10 @@ static void watch_ended(void *user, unsigned status, struct span body, const str
 static bool take_watch(void *user, struct span data)
 {
 	struct informer *i = user;
+	uint64_t n_skipped = i->copy.n_skipped;
 	bool more = informer_copy_take_watch(&i->copy, data);
 
+	note_skipped(i, n_skipped);
 	if (i->copy.got_line && i->logged)
 		succeed(i);
 	return more;

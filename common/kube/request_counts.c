@@ -22,10 +22,35 @@ struct series {
 	struct prometheus_histogram durations;
 };
 
+/* Of a resource that is listed. */
+struct skips {
+	char *resource;
+	uint64_t n;
+};
+
 struct kube_request_counts {
 	struct series *series;
 	size_t n_series;
+	struct skips *skips;
+	size_t n_skips;
 };
+
+/* Made when a resource is listed first, so that the metric is there before an object is skipped. */
+static struct skips *skips_get(struct kube_request_counts *c, const char *resource)
+{
+	for (size_t i = 0; i < c->n_skips; i++) {
+		if (str_eq(c->skips[i].resource, resource))
+			return &c->skips[i];
+	}
+	c->skips = x_realloc(c->skips, c->n_skips + 1, sizeof(*c->skips));
+	c->skips[c->n_skips] = (struct skips){.resource = x_strdup(resource)};
+	return &c->skips[c->n_skips++];
+}
+
+static void objects_skipped(void *user, const char *resource, uint64_t n)
+{
+	skips_get(user, resource)->n += n;
+}
 
 static struct series *series_get(
 	struct kube_request_counts *c, const char *verb, const char *resource, const char *code)
@@ -55,9 +80,24 @@ static void request_ended(void *user, const char *verb, const char *resource, un
 
 	if (code != 0)
 		snprintf(text, sizeof(text), "%u", code);
+	if (str_eq(verb, "list"))
+		(void)skips_get(user, resource);
 	s = series_get(user, verb, resource, text);
 	if (s)
 		prometheus_observe(&s->durations, (double)took_ns / (double)NS_PER_S);
+}
+
+static void add_skipped(const struct kube_request_counts *c, struct buf *out)
+{
+	static const char name[] = "pmem_kube_objects_skipped_total";
+
+	prometheus_family(out, name, PROMETHEUS_COUNTER,
+		"Objects of the Kubernetes API that could not be read, each time that a list or a watch had them.");
+	for (size_t i = 0; i < c->n_skips; i++) {
+		const struct prometheus_label labels[] = {{"resource", c->skips[i].resource}, {0}};
+
+		prometheus_sample(out, name, labels, (double)c->skips[i].n);
+	}
 }
 
 void kube_request_counts_add(const struct kube_request_counts *c, struct buf *out)
@@ -74,6 +114,7 @@ void kube_request_counts_add(const struct kube_request_counts *c, struct buf *ou
 
 		prometheus_sample_histogram(out, name, labels, &s->durations);
 	}
+	add_skipped(c, out);
 }
 
 struct kube_request_counts *kube_request_counts_new(void)
@@ -90,10 +131,13 @@ void kube_request_counts_free(struct kube_request_counts *c)
 		free(c->series[i].resource);
 	}
 	free(c->series);
+	for (size_t i = 0; i < c->n_skips; i++)
+		free(c->skips[i].resource);
+	free(c->skips);
 	free(c);
 }
 
 struct kube_observer kube_request_counts_observer(struct kube_request_counts *c)
 {
-	return (struct kube_observer){request_ended, c};
+	return (struct kube_observer){request_ended, objects_skipped, c};
 }

@@ -24,5 +24,6 @@ DEFINE_CLEANUP(struct kube_request_counts *, kube_request_counts_free);
  * @c. */
 struct kube_observer kube_request_counts_observer(struct kube_request_counts *c);
 
-/** kube_request_counts_add() - append pmem_kube_request_duration_seconds, by verb, resource and code. */
+/** kube_request_counts_add() - append pmem_kube_request_duration_seconds, by verb, resource and code, and
+ * pmem_kube_objects_skipped_total, by resource. */
 void kube_request_counts_add(const struct kube_request_counts *c, struct buf *out);

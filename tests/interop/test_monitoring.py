@@ -72,6 +72,8 @@ CASES = {
     "PmemNoLeader": (10, [{'pmem_leader{pod="1"}': 0, 'pmem_leader{pod="2"}': 0}, {"pmem_leader": "1 1 stale"}],
                      {'pmem_leader{pod="1"}': 0, 'pmem_leader{pod="2"}': "1x{minutes}", 'pmem_leader{pod="3"}': "1 stale"}),
     "PmemEraseBacklog": (65, {"pmem_erase_bytes_left": 1}, {"pmem_erase_bytes_left": " ".join(["1"] * 50 + ["0"] * 50)}),
+    "PmemObjectsSkipped": (15, {'pmem_kube_objects_skipped_total{pod="p",resource="pods"}': "0 0 1 1x14"},
+                           {'pmem_kube_objects_skipped_total{pod="p",resource="pods"}': 0}),
     "PmemCertificateExpiresSoon": (15, {"pmem_certificate_expiry_timestamp_seconds": 6 * 86400},
                                    {'pmem_certificate_expiry_timestamp_seconds{file="a"}': 9 * 86400,
                                     'pmem_certificate_expiry_timestamp_seconds{file="b"}': 60}),

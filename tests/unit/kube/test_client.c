@@ -256,7 +256,8 @@ START_TEST(requests_are_observed)
 {
 	struct observed o = {BUF_INIT(256)};
 
-	fake_api_open(&api, serve_status, (struct kube_client_config){.observer = {note_ended, &o}});
+	fake_api_open(&api, serve_status,
+		(struct kube_client_config){.observer = {.ended = note_ended, .user = &o}});
 	fake_get(&api, "/404", 0, &reply);
 	fake_reply_wait(&api, &reply);
 	h2_peer_close(&api.peer);

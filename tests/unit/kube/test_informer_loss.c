@@ -216,6 +216,34 @@ START_TEST(a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read)
 }
 END_TEST
 
+static void serve_odd(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r)) {
+		fake_answer(r, "200", THING_LIST("5", "", "{\"metadata\":{\"name\":[]}}," THING("a", "1")));
+		return;
+	}
+	fake_begin(r);
+	if (n_watches++ == 0)
+		fake_say(r, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"uid\":[]}}}\n" THING_EVENT(
+				    "ADDED", "b", "6"));
+}
+
+/* One of the list, and one of the watch. */
+START_TEST(objects_that_are_skipped_are_counted)
+{
+	CLEANUP(buf_done) struct buf metrics = BUF_INIT(1u << 16);
+
+	n_watches = 0;
+	watch_rig_open(&w, NULL, serve_odd);
+	watch_rig_until(&w, "+b 6\n");
+	kube_request_counts_add(w.counts, &metrics);
+	ck_assert_msg(strstr(buf_str(&metrics), "\npmem_kube_objects_skipped_total{resource=\"things\"} 2\n"),
+		"%s", buf_str(&metrics));
+	watch_rig_close(&w);
+}
+END_TEST
+
 static void serve_error(struct fake_api *a, const struct fake_request *r)
 {
 	(void)a;
@@ -463,7 +491,7 @@ END_TEST
 TMPDIR_MAIN("kube/informer_loss", lists_that_break_off_have_failed_since_the_first_of_them,
 	what_went_while_the_server_forgot_is_told_as_gone, what_is_not_understood_is_listed_anew,
 	objects_of_any_size_that_etcd_takes_are_read, an_object_that_cannot_be_read_hides_no_other,
-	a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read,
+	objects_that_are_skipped_are_counted, a_list_does_not_drop_an_object_that_it_has_but_cannot_be_read,
 	a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten,
 	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
 	what_a_restored_server_has_is_listed_though_its_versions_are_older,

@@ -36,7 +36,9 @@ void watch_rig_open(struct watch_rig *w, const struct kube_kind *kind,
 	void (*serve)(struct fake_api *api, const struct fake_request *r))
 {
 	w->reported = BUF_INIT(4u << 20);
-	fake_api_open(&w->api, serve, (struct kube_client_config){0});
+	w->counts = kube_request_counts_new();
+	fake_api_open(&w->api, serve,
+		(struct kube_client_config){.observer = kube_request_counts_observer(w->counts)});
 	w->informer = informer_new(w->api.client, kind ? kind : &watch_rig_kind, &events, w);
 }
 
@@ -44,6 +46,7 @@ void watch_rig_close(struct watch_rig *w)
 {
 	informer_free(w->informer);
 	fake_api_close(&w->api);
+	kube_request_counts_free(w->counts);
 	buf_done(&w->reported);
 }
 

@@ -8,6 +8,7 @@
 
 #include "fake_api.h"
 #include "kube/informer.h"
+#include "kube/request_counts.h"
 
 struct thing {
 	struct kube_meta meta;
@@ -16,6 +17,7 @@ struct thing {
 struct watch_rig {
 	struct fake_api api;
 	struct informer *informer;
+	struct kube_request_counts *counts;
 	struct buf reported;
 };
 
