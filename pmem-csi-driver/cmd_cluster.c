@@ -82,6 +82,7 @@ static int look(const struct cluster_args *a, struct kube_client *client, struct
 {
 	const struct cluster_scope scope = {.driver_name = a->o.driver_name,
 		.namespace = a->o.namespace ? a->o.namespace : kube_client_namespace(client),
+		.now_s = (int64_t)time(NULL),
 		.node_labels = a->node_labels};
 
 	if (cluster_read(client, &scope, lists, err) < 0)

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "duties/begun_deletions.h"
 #include "duties/capacity_objects.h"
 #include "duties/claim_events.h"
 #include "duties/claim_lookup.h"
@@ -76,6 +77,7 @@ struct controller_kube {
 	struct trouble_events *trouble_events;
 	struct claim_release *claim_release; /* NULL: not asked for */
 	struct orphans *orphans;
+	struct begun_deletions *deletions;
 	struct capacity_objects *capacity; /* NULL: others publish them */
 	struct node_objects *node_objects;
 	struct lost_nodes *lost_nodes; /* NULL: no node is ever lost */
@@ -176,6 +178,16 @@ static void orphan_kept(void *user, const char *node_id, const char *volume_id, 
 	(void)user;
 	log_warn("a volume belongs to no PersistentVolume; it is kept", F_STR("node", node_id),
 		F_STR("volume", volume_id), F_STR("why", why));
+}
+
+static void deletion_ended(void *user, const char *handle, const struct error *error)
+{
+	(void)user;
+	if (error)
+		log_warn("a deletion that was begun cannot be finished; will try again",
+			F_STR("volume", handle), F_ERR(error));
+	else
+		log_info("finished a deletion that was begun", F_STR("volume", handle));
 }
 
 static bool shown_capacity(void *user, const char *node_id, bool sync, struct capacity *ret)
@@ -303,10 +315,17 @@ static void begin_duties(struct controller_kube *k)
 		.lookup = claim_reader_lookup(k->reader),
 		.observer = {orphan_deleted, orphan_kept, k}};
 	k->orphans = orphans_new(&orphans);
+	const struct begun_deletions_config deletions = {.controller = k->controller,
+		.records = orphans.records,
+		.lookup = orphans.lookup,
+		.ended = deletion_ended,
+		.user = k};
+	k->deletions = begun_deletions_new(&deletions);
 }
 
 static void end_duties(struct controller_kube *k)
 {
+	begun_deletions_free(TAKE_PTR(k->deletions));
 	orphans_free(TAKE_PTR(k->orphans));
 	volume_objects_free(TAKE_PTR(k->volume_objects));
 	lost_nodes_free(TAKE_PTR(k->lost_nodes));
@@ -554,6 +573,7 @@ void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
 	k->duties_ns = now_ns;
 	driverless_claims_tick(k->driverless_claims, now_ns);
 	orphans_tick(k->orphans, now_ns);
+	begun_deletions_tick(k->deletions, now_ns);
 	trouble_events_tick(k->trouble_events, now_ns);
 	if (!awaits_nodes(k, now_ns))
 		claim_events_tick(k->claim_events, now_ns);

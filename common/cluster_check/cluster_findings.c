@@ -80,6 +80,9 @@ static const struct {
 	[CLUSTER_VOLUME_RETAINED] = {"RetainedVolume",
 		"to erase the volume, `" IN_CONTROLLER
 		" delete HANDLE`; to use it, create a PersistentVolume with its handle"},
+	[CLUSTER_DELETION_STALLED] = {"DeletionStalled",
+		"start the node or its driver: the deletion goes on by itself when the node has registered, or the log of the "
+		"leading controller says why it cannot; if the node is gone for good, delete its Node object"},
 	[CLUSTER_RECORD_WITHOUT_NODE] = {"RecordWithoutNode",
 		"the record is of no use: if it stays for more than a day, `kubectl delete pmemvolume NAME` and remove its "
 		"finalizer; this erases nothing"},
@@ -331,12 +334,39 @@ static char *explain_without_pv(const struct pmem_volume *record, const struct k
 	return x_strdup("no PersistentVolume has its handle, and its claim does not exist");
 }
 
+/* Since when nodes have not confirmed the deletion of @record: the condition has had the status for so long,
+ * and another one before, unless the volume was in trouble already. What is being erased is on its way. */
+static bool is_stalled(const struct comparison *v, const struct pmem_volume *record)
+{
+	const struct pmem_condition *ready = pmem_condition_find(&record->conditions, "Ready");
+	int64_t before_s = v->lists->scope.now_s - CLUSTER_DELETION_MAX_S;
+	char before[KUBE_SECONDS_LEN + 1];
+
+	if (before_s <= 0 || !ready || !ready->since || !str_eq(record->phase, "Deleting") ||
+		strv_len(record->nodes) == 0)
+		return false;
+	kube_time_format(before_s, before);
+	return strcmp(ready->since, before) < 0;
+}
+
+static void compare_deletion(const struct comparison *v, const struct pmem_volume *record)
+{
+	if (is_stalled(v, record))
+		add_record(v, CLUSTER_DELETION_STALLED, record, /* node= */ NULL,
+			x_asprintf(
+				"it has been being deleted for more than %d minutes, and not all of its nodes "
+				"have confirmed that they have no copy",
+				CLUSTER_DELETION_MAX_S / 60));
+	else
+		v->findings->n_deleting++;
+}
+
 static void compare_use(const struct comparison *v, const struct pmem_volume *record)
 {
 	const struct kube_claim *claim = find_claim(v, record);
 
 	if (record->deleting) {
-		v->findings->n_deleting++;
+		compare_deletion(v, record);
 		return;
 	}
 	if (has_pv(v, record))

@@ -2,7 +2,8 @@
 /*
  * cluster_findings.h - inconsistencies between the objects of Kubernetes and those of the driver: pure.
  *
- * Volumes whose creation or deletion is under way are counted, and are no findings. A cluster without any
+ * Volumes whose creation or deletion is under way are counted, and are no findings, unless nodes have not
+ * confirmed the deletion for CLUSTER_DELETION_MAX_S. A cluster without any
  * object of the driver is not consistent: then the name of the driver is probably wrong, so what is absent is
  * a finding, too. Objects are read one list after the other while calls are served, so a finding counts only
  * if it is there in two reads (cluster_findings_keep()). Threads: none.
@@ -12,6 +13,10 @@
 #include <stddef.h>
 
 #include "cluster_check/cluster_lists.h"
+
+/* External-provisioner repeats its calls every five minutes at the latest, and the leader those that nobody
+ * repeats after ten (duties/begun_deletions.h). */
+#define CLUSTER_DELETION_MAX_S (15 * 60)
 
 /* In the order in which they are shown. */
 enum cluster_reason {
@@ -27,6 +32,7 @@ enum cluster_reason {
 	CLUSTER_VOLUME_NOT_READY,
 	CLUSTER_VOLUME_WITHOUT_PV,
 	CLUSTER_VOLUME_RETAINED,
+	CLUSTER_DELETION_STALLED,
 	CLUSTER_RECORD_WITHOUT_NODE,
 	CLUSTER_RECORD_LACKS_NODE,
 	CLUSTER_RECORD_OF_UNKNOWN_NODE,

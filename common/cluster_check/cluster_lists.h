@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kube/objects/objects.h"
 #include "resources/pmem_node.h"
@@ -22,6 +23,7 @@ struct cluster_scope {
 	const char *driver_name;
 	const char *namespace;    /* of the CSIStorageCapacity objects */
 	char *const *node_labels; /* label selectors, strv: the driver is to run on a Node that one selects */
+	int64_t now_s;            /* the time, in seconds since 1970; 0: not known, nothing is too old */
 };
 
 /* Lists of one driver. Each is named after the struct of its objects. */

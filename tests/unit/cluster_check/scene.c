@@ -115,7 +115,7 @@ void scene_open(struct scene *s, unsigned without)
 	static char storage[] = "storage=pmem";
 	static char *const node_labels[] = {storage, NULL};
 
-	*s = (struct scene){.lists = {.scope = {SCENE_DRIVER, "pmem-csi", node_labels}}};
+	*s = (struct scene){.lists = {.scope = {SCENE_DRIVER, "pmem-csi", node_labels, 0}}};
 	add_unless(s, without, SCENE_PV,
 		"{\"metadata\":{\"name\":\"pvc-uid-1\"},\"spec\":{\"csi\":{\"driver\":\"pmem\",\"volumeHandle\":\"@H\"},"
 		"\"claimRef\":{\"namespace\":\"ns\",\"name\":\"c\",\"uid\":\"uid-1\"}},\"status\":{\"phase\":\"Bound\"}}");

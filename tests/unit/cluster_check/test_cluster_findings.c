@@ -220,6 +220,30 @@ START_TEST(a_volume_without_a_pv_is_found_with_what_is_known_of_its_claim)
 }
 END_TEST
 
+/* @since: when the condition Ready became what it is */
+static void deletion_since(const char *since, const char *phase, const char *nodes, const char *expected)
+{
+	CLEANUP(free_charp)
+	char *status = x_asprintf(
+		",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Deleting\","
+		"\"lastTransitionTime\":\"%s\"}]",
+		since);
+
+	scene_open(&s, SCENE_PV | SCENE_CLAIM | SCENE_RECORD);
+	s.lists.scope.now_s = 1767323045; /* 2026-01-02T03:04:05Z */
+	SCENE_RECORD_IS(&s, .spec = ",\"deleting\":true", .phase = phase, .nodes = nodes, .status = status);
+	finds(expected);
+}
+
+START_TEST(a_deletion_that_takes_long_is_found)
+{
+	deletion_since("2026-01-02T02:49:04Z", "Deleting", NULL, "DeletionStalled" OF_RECORD "n1 -\n");
+	deletion_since("2026-01-02T02:49:05Z", "Deleting", NULL, "");
+	deletion_since("2026-01-02T02:49:04Z", "Erasing", NULL, "");
+	deletion_since("2026-01-02T02:49:04Z", "Deleting", "[]", "");
+}
+END_TEST
+
 START_TEST(a_volume_whose_name_is_not_that_of_a_claim_is_found)
 {
 	struct volume_key key = volume_key_of_name("by-hand");
@@ -477,7 +501,7 @@ UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found,
 	a_pv_without_a_record_is_found, a_snapshot_needs_no_pv,
 	a_pv_whose_record_has_the_handle_of_another_node_is_found,
 	a_phase_in_which_the_volume_cannot_be_used_is_found, the_reason_of_a_phase_is_said,
-	a_deletion_is_found_only_while_the_pv_is_in_use,
+	a_deletion_is_found_only_while_the_pv_is_in_use, a_deletion_that_takes_long_is_found,
 	a_volume_without_a_pv_is_found_with_what_is_known_of_its_claim,
 	a_volume_whose_name_is_not_that_of_a_claim_is_found, a_volume_on_its_way_is_counted_and_no_finding,
 	a_record_without_node_pv_and_claim_is_found, a_copy_on_a_node_that_the_spec_does_not_name_is_found,

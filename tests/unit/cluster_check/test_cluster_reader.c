@@ -40,7 +40,7 @@ static const struct reply all[] = {
 
 static char storage[] = "storage=pmem";
 static char *const node_labels[] = {storage, NULL};
-static const struct cluster_scope scope = {"pmem", "ns", node_labels};
+static const struct cluster_scope scope = {"pmem", "ns", node_labels, 0};
 static struct fake_api api;
 static struct reply instead; /* of one in the table; .path NULL: none */
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * begun_deletions.h - finishes deletions that a call has begun and that nobody repeats any more.
+ *
+ * DeleteVolume and DeleteSnapshot write into the record that the volume is being deleted before they ask a
+ * node. If the node is away, external-provisioner repeats the call for as long as the PersistentVolume
+ * exists; when its finalizers are removed by hand meanwhile, nobody does. The leader then repeats the call
+ * itself, as soon as a node of the record is back, when the record has said so for BEGUN_DELETIONS_AFTER_NS,
+ * and neither PersistentVolume nor claim is found; of a snapshot, whose objects a cluster need not have, the
+ * record is enough. A volume whose name is not one that external-provisioner gives is left to its caller,
+ * since its PersistentVolume cannot be found. Nothing is deleted without that mark. Threads: the loop's;
+ * nothing blocks.
+ */
+#pragma once
+
+#include "duties/orphans.h"
+
+/* External-provisioner and external-snapshotter repeat their calls every five minutes at the latest. */
+#define BEGUN_DELETIONS_AFTER_NS 600000000000ULL
+
+struct begun_deletions;
+
+/* Borrowed, but the observer is copied. */
+struct begun_deletions_config {
+	struct controller *controller;
+	struct record_list records;
+	struct claim_lookup lookup;
+	/* @error: NULL: it is done; otherwise it is tried again. Called for the first failure only. */
+	void (*ended)(void *user, const char *handle, const struct error *error);
+	void *user;
+};
+
+/** begun_deletions_new() - Return: never NULL; begun_deletions_free(), before the controller is freed: what
+ * runs ends on its own. */
+struct begun_deletions *begun_deletions_new(const struct begun_deletions_config *config);
+void begun_deletions_free(struct begun_deletions *b);
+DEFINE_CLEANUP(struct begun_deletions *, begun_deletions_free);
+
+/** begun_deletions_tick() - look at what is due; to be called every few seconds by the one controller that
+ * leads. @now_ns: the clock of the controller */
+void begun_deletions_tick(struct begun_deletions *b, uint64_t now_ns);
