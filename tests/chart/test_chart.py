@@ -207,6 +207,16 @@ class Same(Chart):
         values = merged({"driverName": "pmem-b.example.com", "crds": {"install": False}}, KUBEVIRT, SNAPSHOTS)
         self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
 
+    def test_pods_are_read_for_images_of_kata_only(self):
+        def account_may_read_pods(text):
+            roles = [it for it in by_name(text).values() if it["kind"] in ("ClusterRole", "Role") and "controller" in it["metadata"]["name"]]
+            return any("pods" in rule["resources"] for role in roles for rule in role["rules"])
+        with_images, without = helm(), helm({"kata": {"images": False}})
+        self.assertTrue(account_may_read_pods(with_images))
+        self.assertFalse(account_may_read_pods(without))
+        gone = by_name(with_images).keys() - by_name(without).keys()
+        self.assertEqual({("ClusterRole", None, "pmem-csi-controller-pods"), ("ClusterRoleBinding", None, "pmem-csi-controller-pods")}, gone)
+
     def test_kata_of_a_second_driver(self):
         second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=kustomize("lvm", "kata")).stdout
         values = {"driverName": "pmem-b.example.com", **KATA, "crds": {"install": False}}
@@ -341,6 +351,7 @@ CHANGES = {
     "inlineVolumes.enabled": (False, None, {}),
     "inlineVolumes.maxVolumes": (0, "- -maxInlineVolumes=0", {}),
     "inlineVolumes.maxBytes": ("1Gi", "- -maxInlineBytes=1Gi", {}),
+    "kata.images": (False, None, {}),
     "kata.enabled": (True, "hostPID: true", {}),
     "kubevirt.enabled": (True, "kind: StorageProfile", {}),
     "kubevirt.defaultClass": ("pmem-csi-sc-late-binding-ext4", 'is-default-virt-class: "true"', KUBEVIRT),

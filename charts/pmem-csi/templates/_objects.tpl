@@ -8,6 +8,8 @@
 {{- with $object.Error -}}
 {{- fail (printf "%s: %s" (index $ 1) .) -}}
 {{- end -}}
+{{- $skipped := and (not $root.Values.kata.images) (hasSuffix "-controller-pods" $object.metadata.name) -}}
+{{- if not $skipped -}}
 {{- include "pmem-csi.metadata" (list $root $object) -}}
 {{- if has $object.kind (list "DaemonSet" "Deployment") -}}
 {{- include "pmem-csi.workload" (list $root $object) -}}
@@ -26,6 +28,7 @@
 {{- end }}
 ---
 {{ toYaml $object }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
