@@ -16,6 +16,7 @@
 #include "os/process.h"
 #include "pmem/cxl/cxl_regions.h"
 #include "pmem/health/dirty_shutdowns.h"
+#include "pmem/lvm/lvm_host.h"
 #include "pmem/pool/memory_advice.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/usage.h"
@@ -141,6 +142,14 @@ static bool read_dimms(const struct doctor_args *a, const char *state_path, stru
 	return true;
 }
 
+/* Return: whether they could be read. Only direct mode has volumes that the host's LVM may look into. */
+static bool read_host_lvm(const struct doctor_args *a, struct lvm_host *ret, struct error **ret_why)
+{
+	const char *root = process_host_root();
+
+	return root && str_eq(a->c.o.device_manager, "direct") && lvm_host_read(root, ret, ret_why) == 0;
+}
+
 static int examine_node(const struct doctor_args *a, struct error **err)
 {
 	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
@@ -155,6 +164,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(memory_advices_done) struct memory_advices memory = {0};
 	CLEANUP(check_view_done) struct check_view view = {0};
 	CLEANUP(cxl_findings_done) struct cxl_findings cxl = {0};
+	CLEANUP(lvm_host_done) struct lvm_host host_lvm = {0};
+	CLEANUP(error_freep) struct error *not_read = NULL;
 	struct inventory_counts volumes = {0};
 	pid_t holder = 0;
 
@@ -169,6 +180,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		advise_on_memory(a, state_path, map.regions, dimms_known ? &dimms : NULL, &memory);
 	bool cxl_known = !str_eq(a->c.o.device_manager, "fake") &&
 			 cxl_regions_look(state_path, &cxl, &not_looked_at) == 0;
+	bool host_lvm_known = read_host_lvm(a, &host_lvm, &not_read);
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -177,6 +189,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.mounts = mounts,
 		.regions = map.regions,
 		.groups = map.report,
+		.host_lvm = host_lvm_known ? &host_lvm : NULL,
+		.host_lvm_problem = not_read ? not_read->msg : NULL,
 		.memory = memory_known ? &memory : NULL,
 		.dimms = dimms_known ? &dimms : NULL,
 		.durabilities = counted ? &view.durabilities : NULL,

@@ -321,9 +321,54 @@ static void check_lvm_locks(struct look *l)
 			(unsigned)st.st_uid, (unsigned)(st.st_mode & 07777));
 }
 
+/* Return: the path of a namespace that the host's LVM looks into, borrowed; NULL: there is none. */
+static const char *find_scanned(const struct look *l)
+{
+	const struct nd_inventory *inv = l->config->regions;
+
+	for (size_t i = 0; inv && i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+
+		for (size_t j = 0; j < r->n_namespaces; j++) {
+			const char *path = r->namespaces[j].block_path;
+			if (path && lvm_host_scans(l->config->host_lvm, path))
+				return path;
+		}
+	}
+	/* the next volume may be the first one */
+	return lvm_host_scans(l->config->host_lvm, "/dev/pmem0") ? "/dev/pmem0" : NULL;
+}
+
+/* A pod writes to a block volume what it likes, such as a volume group. */
+static void check_host_lvm(struct look *l)
+{
+	const char *path = l->config->host_lvm ? find_scanned(l) : NULL;
+
+	if (!l->config->host_lvm)
+		node_findings_add(l->f, "host-lvm", NODE_NOTE,
+			"the LVM configuration of the host is not visible here%s%s, so that it is not known "
+			"whether the host's LVM reads block volumes: run pmem-csi-driver doctor on the host, or "
+			"see \"What the host reads of volumes in direct mode\" in docs/INSTALL.md",
+			l->config->host_lvm_problem ? ": " : "",
+			l->config->host_lvm_problem ? l->config->host_lvm_problem : "");
+	else if (path)
+		node_findings_add(l->f, "host-lvm", NODE_NOTE,
+			"the host's LVM looks into %s, so that it shows, and may activate, volume groups which "
+			"pods write to block volumes: unless the host has groups of its own in persistent "
+			"memory, add global_filter = [ \"r|^/dev/pmem|\" ] to the section devices of "
+			"/etc/lvm/lvm.conf there; see \"What the host reads of volumes in direct mode\" in "
+			"docs/INSTALL.md",
+			path);
+	else
+		node_findings_add(l->f, "host-lvm", NODE_OK,
+			"the host's LVM does not look into namespaces of persistent memory");
+}
+
 static void check_lvm(struct look *l)
 {
 	check_lvm_locks(l);
+	if (str_eq(l->config->mode, "direct"))
+		check_host_lvm(l);
 	if (!str_eq(l->config->mode, "lvm"))
 		return;
 	if (exists(l, "/etc/lvm/devices/system.devices"))

@@ -124,6 +124,17 @@ static void closing_is_stuck(int signum)
 	_exit(EXIT_FAILURE);
 }
 
+const char *process_host_root(void)
+{
+	static const char of_host[] = "pid:[4026531836]";
+	char text[sizeof(of_host) + 1];
+	ssize_t n = readlink("/proc/self/ns/pid", text, sizeof(text));
+
+	if (n != (ssize_t)sizeof(of_host) - 1 || memcmp(text, of_host, (size_t)n) != 0)
+		return NULL;
+	return access("/proc/1/root/etc", R_OK) == 0 ? "/proc/1/root" : NULL;
+}
+
 void process_limit_closing(unsigned seconds)
 {
 	signal(SIGALRM, closing_is_stuck);

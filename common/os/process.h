@@ -51,6 +51,11 @@ bool process_heeds_sighup(void);
  * server that needs at most @descriptors. If that is not possible, a warning is logged. */
 void process_set_up(unsigned descriptors);
 
+/** process_host_root() - get the folder in which the root of the host is seen, for a process in the PID
+ * namespace of the host, whose first process is that of the host; for root only. Return: static; NULL: it is
+ * not visible, as in most containers. Source: PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
+const char *process_host_root(void);
+
 /** process_limit_closing() - limit the time in which everything is freed to @seconds: after that the process
  * ends with a failure. 0: everything is freed. */
 void process_limit_closing(unsigned seconds);

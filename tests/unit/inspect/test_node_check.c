@@ -49,6 +49,9 @@ static struct dimms dimms;
 
 static const struct memory_advices *memory; /* or NULL */
 
+static const struct lvm_host *host_lvm; /* or NULL */
+static const char *host_lvm_problem;    /* or NULL */
+
 static void look(const char *mode, const char *mountinfo)
 {
 	static char pmem0[] = "/dev/pmem0";
@@ -68,6 +71,8 @@ static void look(const char *mode, const char *mountinfo)
 		.regions = &inv,
 		.dimms = &dimms,
 		.memory = memory,
+		.host_lvm = host_lvm,
+		.host_lvm_problem = host_lvm_problem,
 		.cxl = &cxl_findings,
 		.direct_volumes_dir = "/run/direct",
 		.volumes = &volumes,
@@ -331,6 +336,34 @@ START_TEST(traps_of_the_hosts_lvm_are_noted)
 }
 END_TEST
 
+/* The exit status stays what it is: whether the host has to be configured depends on who uses the cluster. */
+START_TEST(block_volumes_that_the_host_reads_are_noted_in_direct_mode)
+{
+	static char pattern[] = "r|^/dev/pmem|";
+	static char *rejecting[] = {pattern, NULL};
+	static const struct lvm_host scans = {0};
+	static const struct lvm_host rejects = {.global_filter = rejecting};
+
+	make_good_node();
+	look("direct", shared);
+	ck_assert_int_eq(level_of("host-lvm"), NODE_NOTE);
+	ck_assert_ptr_nonnull(strstr(text_of("host-lvm"), "not visible"));
+	host_lvm_problem = "lvm hangs";
+	look("direct", shared);
+	ck_assert_ptr_nonnull(strstr(text_of("host-lvm"), "lvm hangs"));
+	host_lvm = &scans;
+	look("direct", shared);
+	ck_assert_int_eq(level_of("host-lvm"), NODE_NOTE);
+	ck_assert_ptr_nonnull(strstr(text_of("host-lvm"), "/dev/pmem0"));
+	ck_assert_ptr_nonnull(strstr(text_of("host-lvm"), "global_filter = [ \"r|^/dev/pmem|\" ]"));
+	host_lvm = &rejects;
+	look("direct", shared);
+	ck_assert_int_eq(level_of("host-lvm"), NODE_OK);
+	host_lvm = &scans;
+	ck_assert_uint_eq(n_found("host-lvm"), 0);
+}
+END_TEST
+
 START_TEST(a_driver_that_is_not_ready_is_a_problem)
 {
 	make_good_node();
@@ -396,5 +429,6 @@ SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_d
 	module_with_trouble_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
 	cxl_region_that_is_missing_or_refused_is_a_problem, locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
+	block_volumes_that_the_host_reads_are_noted_in_direct_mode,
 	direct_volumes_need_the_folder_and_the_processes_of_the_host, a_driver_that_is_not_ready_is_a_problem,
 	fake_devices_need_no_persistent_memory)
