@@ -14,8 +14,8 @@
 
 #include "cluster_check/cluster_lists.h"
 
-/* External-provisioner repeats its calls every five minutes at the latest, and the leader those that nobody
- * repeats after ten (duties/begun_deletions.h). */
+/* External-provisioner repeats its calls every five minutes at the latest, and the leader those that no
+ * caller repeats after ten (duties/begun_deletions.h). */
 #define CLUSTER_DELETION_MAX_S (15 * 60)
 
 /* In the order in which they are shown. */

@@ -61,12 +61,31 @@ static void add_node(struct listing *l, const struct node *node, bool snapshots,
 	}
 }
 
+/* That is so for as long as a node of the cluster is down that has not registered since the controller
+ * started. Snapshots of one @id or of one @source are on the node that it names: others need not be known. */
+static int require_registered(
+	const struct controller *c, const char *id, const char *source, struct error **err)
+{
+	const char *subject = str_empty(id) ? source : id;
+	const char *node_id;
+	size_t at = 0;
+
+	if (!str_empty(subject) && volume_id_has_node(subject) && controller_has_registered(c, subject))
+		return 0;
+	if (controller_require_ready(c, err) < 0)
+		return -1;
+	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
+		if (!node_table_get(c->config.nodes, node_id))
+			return err_set(err, ERR_UNAVAILABLE,
+				"node %s has not registered yet, so that its volumes are not known", node_id);
+	}
+	return 0;
+}
+
 /* A list without the volumes of some nodes would look as if they were gone. */
 int controller_require_inventories(const struct controller *c, struct error **err)
 {
 	const struct node *const *nodes;
-	const char *node_id;
-	size_t at = 0;
 	size_t n = node_table_nodes(c->config.nodes, &nodes);
 
 	for (size_t i = 0; i < n; i++) {
@@ -74,15 +93,7 @@ int controller_require_inventories(const struct controller *c, struct error **er
 			return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet",
 				nodes[i]->report.node_id);
 	}
-	if (!controller_in_start_window(c))
-		return 0;
-	if (controller_require_ready(c, err) < 0)
-		return -1;
-	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
-		if (!node_table_get(c->config.nodes, node_id))
-			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", node_id);
-	}
-	return 0;
+	return controller_in_start_window(c) ? require_registered(c, NULL, NULL, err) : 0;
 }
 
 /* One volume: @n hits with the same ID, of a cache volume one per node. */
@@ -148,7 +159,7 @@ int controller_list(struct controller *c, struct arena *arena, const Csi__V1__Li
 
 	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0)
 		return -1;
-	if (controller_require_inventories(c, err) < 0)
+	if (controller_require_inventories(c, err) < 0 || require_registered(c, NULL, NULL, err) < 0)
 		return -1;
 	list_all(c, /* snapshots= */ false, after, &l);
 	fill_page(c, arena, &l, max, reply);
@@ -183,7 +194,8 @@ int controller_list_snapshots(struct controller *c, struct arena *arena,
 	size_t max;
 
 	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0 ||
-		controller_require_inventories(c, err) < 0)
+		controller_require_inventories(c, err) < 0 ||
+		require_registered(c, request->snapshot_id, request->source_volume_id, err) < 0)
 		return -1;
 	list_all(c, /* snapshots= */ true, after, &l);
 	reply->entries = arena_alloc(arena, (l.n < max ? l.n : max) * sizeof(*reply->entries));

@@ -196,11 +196,13 @@ bool controller_has_registered(const struct controller *c, const char *id);
 Csi__V1__Snapshot *controller_snapshot(const struct node_hit *hit, struct arena *arena);
 
 /** controller_list() - ListVolumes. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_ABORTED (bad token),
- * ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
+ * ERR_UNAVAILABLE (nodes have not reported their volumes yet, or a node of the cluster has not registered
+ * since the start). */
 int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
 	Csi__V1__ListVolumesResponse *reply, struct error **err) MUST_CHECK;
 
-/** controller_list_snapshots() - ListSnapshots. Return: as controller_list(). */
+/** controller_list_snapshots() - ListSnapshots. Return: as controller_list(); for one snapshot or one source
+ * only the node that its ID names has to have registered. */
 int controller_list_snapshots(struct controller *c, struct arena *arena,
 	const Csi__V1__ListSnapshotsRequest *request, Csi__V1__ListSnapshotsResponse *reply,
 	struct error **err) MUST_CHECK;

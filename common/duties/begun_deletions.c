@@ -137,7 +137,7 @@ static void repeat_call(struct deletion *d)
 		.user = d};
 
 	if (!d->has_failed)
-		log_info("going on with a deletion that was begun, and that no caller repeats",
+		log_info("continuing a deletion that was begun, and that no caller repeats",
 			F_STR("volume", d->handle));
 	csi__v1__delete_volume_request__init(&d->request);
 	csi__v1__delete_snapshot_request__init(&d->snapshot_request);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * begun_deletions.h - finishes deletions that a call has begun and that nobody repeats any more.
+ * begun_deletions.h - finishes deletions that a call has begun and that no caller repeats any more.
  *
  * DeleteVolume and DeleteSnapshot write into the record that the volume is being deleted before they ask a
  * node. If the node is away, external-provisioner repeats the call for as long as the PersistentVolume
- * exists; when its finalizers are removed by hand meanwhile, nobody does. The leader then repeats the call
+ * exists; when its finalizers are removed by hand meanwhile, no caller does. The leader then repeats the call
  * itself, as soon as a node of the record is back, when the record has said so for BEGUN_DELETIONS_AFTER_NS,
  * and neither PersistentVolume nor claim is found; of a snapshot, whose objects a cluster need not have, the
  * record is enough. A volume whose name is not one that external-provisioner gives is left to its caller,

@@ -13,7 +13,7 @@
 struct reported_limit {
 	struct reported_limit_config config;
 	struct records_by_node *records; /* that were made of reports */
-	char **told;                     /* strv: nodes that have reached the limit */
+	char **noted;                    /* strv: nodes that have reached the limit */
 };
 
 struct reported_limit *reported_limit_new(const struct reported_limit_config *config)
@@ -32,7 +32,7 @@ void reported_limit_free(struct reported_limit *l)
 	if (!l)
 		return;
 	records_by_node_free(l->records);
-	strv_free(l->told);
+	strv_free(l->noted);
 	free(l);
 }
 
@@ -55,20 +55,20 @@ static void tell(struct reported_limit *l, const char *node_id, uint64_t now_ns)
 		"no PmemVolume before some of these are deleted; pmem-csi-driver volumes on the node lists them all",
 		node_id, l->config.max);
 
-	strv_add(&l->told, node_id);
+	strv_add(&l->noted, node_id);
 	log_warn("a node reports too many volumes that no controller has made: further ones get no record",
 		F_STR("node", node_id), F_U64("records", l->config.max));
 	if (l->config.tell_node)
 		l->config.tell_node(l->config.user, node_id, REASON, message, now_ns);
 }
 
-static void forget_told(struct reported_limit *l, const char *node_id)
+static void forget_noted(struct reported_limit *l, const char *node_id)
 {
-	CLEANUP(strv_freep) char **before = TAKE_PTR(l->told);
+	CLEANUP(strv_freep) char **before = TAKE_PTR(l->noted);
 
 	for (size_t i = 0; i < strv_len(before); i++) {
 		if (!str_eq(before[i], node_id))
-			strv_add(&l->told, before[i]);
+			strv_add(&l->noted, before[i]);
 	}
 }
 
@@ -76,13 +76,13 @@ bool reported_limit_allows(struct reported_limit *l, const char *node_id, uint64
 {
 	const struct volume_key *keys;
 	size_t n = records_by_node_get(l->records, node_id, &keys);
-	bool is_told = strv_contains(l->told, node_id);
+	bool is_noted = strv_contains(l->noted, node_id);
 
-	if (is_told && n <= l->config.max - l->config.max / 8)
-		forget_told(l, node_id);
+	if (is_noted && n <= l->config.max - l->config.max / 8)
+		forget_noted(l, node_id);
 	if (n < l->config.max)
 		return true;
-	if (!is_told)
+	if (!is_noted)
 		tell(l, node_id, now_ns);
 	return false;
 }

@@ -37,6 +37,6 @@ void reported_limit_free(struct reported_limit *l);
 void reported_limit_note(struct reported_limit *l, const struct volume_key *key,
 	const struct pmem_volume *before, const struct pmem_volume *after);
 
-/** reported_limit_allows() - whether one more record may be made of the reports of @node_id; otherwise that
- * is told once. @now_ns: for the Event */
+/** reported_limit_allows() - whether one more record may be made of the reports of @node_id; otherwise an
+ * Event and the log say so once. @now_ns: for the Event */
 bool reported_limit_allows(struct reported_limit *l, const char *node_id, uint64_t now_ns);

@@ -5,8 +5,8 @@
  * Each party has a bucket of its own besides, which limits how much of the common one it can use up. Keys for
  * which there is no token wait for their turn: parties take turns, and the keys of one party have theirs in
  * the order in which they began to wait. A key waits once, however often it is asked for, so that its
- * owner does only what is necessary when the turn comes. While parties wait for the common bucket, nobody
- * overtakes them. Pure: callers say what time it is. Threads: one owner.
+ * owner does only what is necessary when the turn comes. While parties wait for the common bucket, no
+ * other overtakes them. Pure: callers say what time it is. Threads: one owner.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct fair_turns_config {
 	void *user;
 };
 
-/** fair_turns_new() - nobody waits. Return: never NULL; fair_turns_free(). */
+/** fair_turns_new() - no key waits. Return: never NULL; fair_turns_free(). */
 struct fair_turns *fair_turns_new(const struct fair_turns_config *config);
 
 /** fair_turns_free() - what waits has no turn any more. NULL is allowed. */

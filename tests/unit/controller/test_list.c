@@ -106,7 +106,12 @@ START_TEST(a_list_without_some_nodes_is_none)
 	begin(/* early= */ true);
 	d.cluster_ids[d.n_cluster++] = "n2";
 	ASSERT_FAILS(list(0, "", &page), ERR_UNAVAILABLE, "node n2 has not registered");
-	d.now_ns += DESK_LEASE_NS;
+	d.now_ns += 10 * DESK_LEASE_NS;
+	ASSERT_FAILS(list(0, "", &page), ERR_UNAVAILABLE, "node n2 has not registered");
+	d.cluster_ready = false;
+	d.n_cluster = 0;
+	ASSERT_FAILS(list(0, "", &page), ERR_UNAVAILABLE, "list of nodes");
+	d.cluster_ready = true;
 	ASSERT_OK(list(0, "", &page));
 	r->has_inventory = false;
 	node_table_put(d.table, r, d.now_ns);

@@ -230,6 +230,35 @@ START_TEST(a_snapshot_on_a_node_that_is_away_is_not_ready)
 }
 END_TEST
 
+/* The controller has restarted, and n9 is down. */
+START_TEST(a_list_without_a_node_is_of_other_nodes_only)
+{
+	Csi__V1__ListSnapshotsRequest q;
+	csi__v1__list_snapshots_request__init(&q);
+	Csi__V1__ListSnapshotsResponse reply;
+	csi__v1__list_snapshots_response__init(&reply);
+	char elsewhere[VOLUME_ID_MAX + 1];
+	struct error *err = NULL;
+
+	report(/* taken= */ true);
+	d.cluster_ids[d.n_cluster++] = "n9";
+	volume_id_mint(SNAPSHOT, "n9", elsewhere);
+	ASSERT_FAILS(controller_list_snapshots(d.controller, a.arena, &q, &reply, &err), ERR_UNAVAILABLE,
+		"node n9 has not registered");
+	q.snapshot_id = elsewhere;
+	ASSERT_FAILS(controller_list_snapshots(d.controller, a.arena, &q, &reply, &err), ERR_UNAVAILABLE,
+		"node n9 has not registered");
+	q.snapshot_id = snapshot;
+	ASSERT_OK(controller_list_snapshots(d.controller, a.arena, &q, &reply, &err));
+	ck_assert_uint_eq(reply.n_entries, 1);
+	q.snapshot_id = NULL;
+	q.source_volume_id = source;
+	csi__v1__list_snapshots_response__init(&reply);
+	ASSERT_OK(controller_list_snapshots(d.controller, a.arena, &q, &reply, &err));
+	ck_assert_uint_eq(reply.n_entries, 1);
+}
+END_TEST
+
 START_TEST(a_snapshot_is_restored_where_it_is)
 {
 	const Csi__V1__VolumeContentSource *s;
@@ -275,8 +304,8 @@ int main(void)
 		a_snapshot_is_deleted_as_a_snapshot_only,
 		what_the_node_says_counts_more_than_a_record_of_a_report,
 		a_snapshot_of_a_node_that_has_not_registered_may_exist,
-		a_snapshot_on_a_node_that_is_away_is_not_ready, a_snapshot_is_restored_where_it_is,
-		a_snapshot_cannot_grow};
+		a_snapshot_on_a_node_that_is_away_is_not_ready, a_list_without_a_node_is_of_other_nodes_only,
+		a_snapshot_is_restored_where_it_is, a_snapshot_cannot_grow};
 	Suite *suite = suite_create("controller snapshots");
 	TCase *tcase = tcase_create("controller snapshots");
 
