@@ -62,9 +62,6 @@ static void put_record(bool deleting, bool snapshot)
 	pmem_volume_add_node(v, "n1");
 	desk_put_record(&d, RECORD_CREATE, v);
 	v = desk_record(&d, NAME);
-	v->handle = x_strdup(id);
-	desk_put_record(&d, RECORD_STATUS, v);
-	v = desk_record(&d, NAME);
 	v->deleting = deleting;
 	if (deleting)
 		desk_put_record(&d, RECORD_SPEC, v);
@@ -83,6 +80,9 @@ static void put_node(bool snapshot)
 
 static void set_up(void)
 {
+	n_looks = n_done = n_failed = 0;
+	look_fn = NULL;
+	state = (struct claim_state){0};
 	desk_open(&d, /* early= */ false, /* forget_gone= */ false);
 	volume_id_mint(NAME, "n1", id);
 	const struct begun_deletions_config config = {.controller = d.controller,

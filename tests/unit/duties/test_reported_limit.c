@@ -71,6 +71,7 @@ START_TEST(it_is_told_once_and_again_after_an_eighth_has_gone)
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = record("n1", true);
 	unsigned eighth = REPORTED_LIMIT_RECORDS / 8;
 
+	n_told = 0;
 	note(l, 0, REPORTED_LIMIT_RECORDS, NULL, v);
 	for (int i = 0; i < 3; i++)
 		ck_assert(!reported_limit_allows(l, "n1", 7));
