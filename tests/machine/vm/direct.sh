@@ -48,6 +48,30 @@ free_in_regions() {
 	echo "$sum"
 }
 
+# host_lvm LEVEL PATTERN SETTINGS: with these settings of the machine's LVM, doctor says so, and LVM lists namespaces or does not.
+host_lvm() {
+	local n=0
+	echo "$3" >/etc/lvm/lvm.conf
+	pmem-csi-driver doctor -deviceManager=direct "-statePath=$state" >"$scratch/doctor" || true
+	grep '^[a-z]* *host-lvm' "$scratch/doctor"
+	grep -q "^$1 *host-lvm .*$2" "$scratch/doctor" || return 1
+	n=$(LVM_SYSTEM_DIR=/etc/lvm lvm lvmdiskscan | grep -c /dev/pmem) || true
+	if [ "$1" = note ]; then
+		[ "$n" -gt 0 ]
+	else
+		equal 'the number of namespaces that LVM looks into' "$n" 0
+	fi
+}
+
+# The machine has a namespace with a block device, which its LVM looks into unless it is configured otherwise.
+host_lvm_is_noted() {
+	mkdir -p /etc/lvm
+	host_lvm note 'looks into /dev/pmem' 'devices { global_filter = [ "a|.*|" ] }' &&
+		host_lvm ok 'does not look' 'devices { global_filter = [ "r|^/dev/pmem|" ] }' &&
+		host_lvm note 'looks into /dev/pmem' 'devices { filter = [ "r|^/dev/sd|" ] }' || return 1
+	rm /etc/lvm/lvm.conf
+}
+
 nothing_leaked_direct() {
 	local id ids='' file files=''
 	for id in $(listed_ids); do
@@ -421,12 +445,13 @@ if [ "${BOOT:-1}" = 2 ]; then
 	prove direct-volumes-outlive-a-reboot found_again
 	prove label-slots-run-out slots_run_out
 else
-	plan blank-regions-are-served foreign-namespace-is-there volume-is-used-with-dax maximum-in-a-fragmented-region \
+	plan blank-regions-are-served foreign-namespace-is-there host-lvm-is-noted volume-is-used-with-dax maximum-in-a-fragmented-region \
 		namespace-of-the-same-name-is-untouched file-io-has-whole-sectors volume-without-its-region-is-missing \
 		killed-driver-leaves-nothing abandoned-namespace-is-in-nobodys-way volumes-change-hands-between-modes \
 		foreign-namespace-is-untouched volumes-for-the-next-boot
 	prove blank-regions-are-served start_on_blank_regions
 	prove foreign-namespace-is-there make_foreign
+	prove host-lvm-is-noted host_lvm_is_noted
 	prove volume-is-used-with-dax used_with_dax
 	prove maximum-in-a-fragmented-region maximum_in_fragments
 	prove namespace-of-the-same-name-is-untouched same_name
