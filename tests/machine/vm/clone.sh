@@ -99,7 +99,7 @@ end() {
 }
 
 # stops: prints for each stop since the writer began how many milliseconds it lasted at least, from the end of the call that froze or
-# suspended to the beginning of the one that let go on, and at most, with both calls. A device that is resumed was not always suspended.
+# suspended to the beginning of the one that ends the stop, and at most, with both calls. A device that is resumed was not always suspended.
 stops() {
 	awk '
 		!match($0, / [0-9]+\.[0-9]+: [a-z_]+: /) { next }
