@@ -57,7 +57,7 @@ static void take_created(struct ask *a)
 	h->claim = claim;
 	h->is_deleting = h->is_replaced = false;
 	note_nodes(a, h);
-	hostile_check_given(a->cluster, h, before);
+	hostile_check_given(a, h);
 	if (before && before != h)
 		before->is_replaced = true;
 	claim->has = h;
@@ -101,6 +101,7 @@ static struct ask *ask_new(struct hostile_cluster *c, enum ask_kind kind, struct
 		.kind = kind,
 		.claim = claim,
 		.handed = claim->has,
+		.was_there = hostile_is_there(c, claim->has),
 		.arena = arena_new(1 << 20)};
 	claim->is_busy = true;
 	c->asks = a;

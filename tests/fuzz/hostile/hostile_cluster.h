@@ -6,7 +6,8 @@
  * Each step begins with a byte for the action and one for its object. What must hold after each of them is
  * asserted (hostile_invariants.c):
  * - a handle that is given out is one that each node named with it mints for the name;
- * - no handle has two names, and no name two handles while the first one is on a node that is connected;
+ * - no handle has two names, and no name a second handle where the first one is on a node that was connected
+ * when the provisioner asked;
  * - no call reaches a node for a volume whose ID, or record, names others;
  * - a record names a node only while the provisioner asks for that volume;
  * - what an honest node has is deleted only if the provisioner has asked for that very volume, or has been

@@ -107,10 +107,9 @@ static bool is_minted(const struct claim *claim, const char *handle, size_t node
 	return str_eq(handle, own) || str_eq(handle, go);
 }
 
-/* Whether an honest node that is connected has what was given out as @h. */
-static bool is_there(struct hostile_cluster *c, const struct handed *h)
+bool hostile_is_there(struct hostile_cluster *c, const struct handed *h)
 {
-	for (size_t i = 0; i < HOSTILE_HONEST; i++) {
+	for (size_t i = 0; h && i < HOSTILE_HONEST; i++) {
 		if (h->on[i] && node_table_get_live(c->table, hostile_node_ids[i]) &&
 			honest_node_find(&c->honest[i], h->handle))
 			return true;
@@ -118,7 +117,7 @@ static bool is_there(struct hostile_cluster *c, const struct handed *h)
 	return false;
 }
 
-void hostile_check_given(struct hostile_cluster *c, const struct handed *handed, const struct handed *before)
+void hostile_check_given(const struct ask *a, const struct handed *handed)
 {
 	size_t n = 0;
 
@@ -127,8 +126,7 @@ void hostile_check_given(struct hostile_cluster *c, const struct handed *handed,
 		assert(!handed->on[i] || is_minted(handed->claim, handed->handle, i));
 	}
 	assert(n > 0 || !volume_id_has_node(handed->handle));
-	if (before && before != handed && !before->is_deleting)
-		assert(!is_there(c, before));
+	assert(!a->was_there || a->handed == handed || a->handed->is_deleting);
 }
 
 void hostile_check_deletion(

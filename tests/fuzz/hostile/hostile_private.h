@@ -57,7 +57,8 @@ struct ask {
 	struct hostile_cluster *cluster;
 	enum ask_kind kind;
 	struct claim *claim;
-	struct handed *handed; /* that is deleted or changed */
+	struct handed *handed; /* that is deleted or changed, or was given out before */
+	bool was_there;        /* an honest node that was connected when it began has that */
 	struct arena *arena;
 	bool is_over;
 	union {
@@ -116,8 +117,12 @@ void hostile_check_call(struct hostile_cluster *c, const char *node_id, const Pr
 void hostile_check_write(struct hostile_cluster *c, enum volume_record_write what,
 	const struct pmem_volume *before, const struct pmem_volume *v);
 
-/** hostile_check_given() - @handed is given out, and @before was until now; NULL: nothing was. */
-void hostile_check_given(struct hostile_cluster *c, const struct handed *handed, const struct handed *before);
+/** hostile_is_there() - whether an honest node that is connected has what was given out as @h; NULL: nothing
+ * was. */
+bool hostile_is_there(struct hostile_cluster *c, const struct handed *h);
+
+/** hostile_check_given() - @handed is given out as the answer to @a. */
+void hostile_check_given(const struct ask *a, const struct handed *handed);
 
 /** hostile_check_deletion() - the honest node @n is about to delete @v. */
 void hostile_check_deletion(
