@@ -74,14 +74,15 @@ static bool is_of_other_node(const struct gathering *g, const struct node *node)
 {
 	const struct pmem_volume *r = g->q->record;
 
-	return r && r->handle && !volume_id_fits_node(r->handle, node->hash);
+	return r && r->handle && !r->origin && !volume_id_fits_node(r->handle, node->hash);
 }
 
 static bool is_given_out(const struct gathering *g, const struct node *node)
 {
 	const struct pmem_volume *r = g->q->record;
 
-	return r && r->handle && volume_id_has_node(r->handle) && volume_id_fits_node(r->handle, node->hash);
+	return r && r->handle && !r->origin && volume_id_has_node(r->handle) &&
+	       volume_id_fits_node(r->handle, node->hash);
 }
 
 /* A volume that is being erased is gone for all callers. */
@@ -282,7 +283,7 @@ static void add_elsewhere(struct gathering *g, const char *node_id, bool can_be_
 	*(can_be_asked ? &g->elsewhere : &g->in_use) = node_id;
 }
 
-/* Of a volume that was made before its node reports, it is not known whether it was in use. */
+/* Whether a volume was in use is not known before its node reports. */
 static void find_recorded_elsewhere(struct gathering *g)
 {
 	const struct pmem_volume *record = g->q->record;

@@ -29,15 +29,14 @@ struct deletion {
 	struct arena *arena;           /* of the call that runs; NULL: none does */
 	char *handle;
 	char *name;
-	char *group; /* of a snapshot; NULL: none */
-	bool snapshot;
 	uint64_t due_ns;
+	uint64_t absent_ns; /* when neither PersistentVolume nor claim was found first; 0: never */
+	bool is_kept;  /* one was found: its caller repeats the call, or an administrator wants the volume */
 	bool is_ready; /* a node of the record is live */
 	bool present;  /* seen by the walk that runs */
 	bool busy;
 	bool has_failed;
 	Csi__V1__DeleteVolumeRequest request;
-	Csi__V1__DeleteSnapshotRequest snapshot_request;
 };
 
 struct begun_deletions {
@@ -65,7 +64,6 @@ static void deletion_free(struct deletion *d)
 	arena_free(d->arena);
 	free(d->handle);
 	free(d->name);
-	free(d->group);
 	free(d);
 }
 
@@ -140,34 +138,33 @@ static void repeat_call(struct deletion *d)
 		log_info("continuing a deletion that was begun, and that no caller repeats",
 			F_STR("volume", d->handle));
 	csi__v1__delete_volume_request__init(&d->request);
-	csi__v1__delete_snapshot_request__init(&d->snapshot_request);
-	d->request.volume_id = d->snapshot_request.snapshot_id = d->handle;
-	if (d->group)
-		controller_delete_member(c, &waiter, d->handle, d->group);
-	else if (d->snapshot)
-		controller_delete_snapshot(c, &waiter, &d->snapshot_request);
-	else
-		controller_delete(c, &waiter, &d->request);
+	d->request.volume_id = d->handle;
+	controller_delete(c, &waiter, &d->request);
 }
 
 static void on_looked(void *user, const struct claim_state *state, const struct error *error)
 {
 	struct deletion *d = user;
 
-	if (!d->owner || error || state->has_volume || state->is_referenced || state->has_claim)
+	if (!d->owner || error) {
 		(void)end_busy(d);
-	else
+		return;
+	}
+	uint64_t now_ns = d->owner->now_ns;
+	d->is_kept = d->is_kept || state->has_volume || state->is_referenced || state->has_claim;
+	if (d->absent_ns == 0)
+		d->absent_ns = now_ns;
+	if (!d->is_kept && now_ns - d->absent_ns >= BEGUN_DELETIONS_AFTER_NS)
 		repeat_call(d);
+	else
+		(void)end_busy(d);
 }
 
 static void begin(struct begun_deletions *b, struct deletion *d)
 {
 	d->busy = true;
 	b->n_busy++;
-	if (d->snapshot)
-		repeat_call(d);
-	else
-		b->config.lookup.look(b->config.lookup.self, d->name, d->handle, on_looked, d);
+	b->config.lookup.look(b->config.lookup.self, d->name, d->handle, on_looked, d);
 }
 
 static bool has_live_node(const struct begun_deletions *b, const struct pmem_volume *record)
@@ -185,9 +182,9 @@ static void see_record(void *user, const struct pmem_volume *record)
 	struct name_link *link;
 	struct deletion *d;
 
-	if (!record->deleting || !record->handle || strv_len(record->nodes) == 0)
+	if (!record->deleting || record->snapshot || !record->handle || strv_len(record->nodes) == 0)
 		return;
-	if (!record->snapshot && (!record->volume_name || !claim_lookup_finds(record->volume_name)))
+	if (!record->volume_name || !claim_lookup_finds(record->volume_name))
 		return;
 	link = name_index_first(&b->index, record->handle);
 	d = link ? OWNER_OF(link, struct deletion, link) : NULL;
@@ -196,8 +193,6 @@ static void see_record(void *user, const struct pmem_volume *record)
 		*d = (struct deletion){.owner = b,
 			.handle = x_strdup(record->handle),
 			.name = x_strdup(record->volume_name),
-			.group = x_strdup(record->group),
-			.snapshot = record->snapshot,
 			.due_ns = b->now_ns + BEGUN_DELETIONS_AFTER_NS};
 		LIST_INSERT_HEAD(&b->list, d, all);
 		name_index_add(&b->index, &d->link, d->handle);
@@ -233,7 +228,7 @@ void begun_deletions_tick(struct begun_deletions *b, uint64_t now_ns)
 	{
 		if (b->n_busy == RUNNING_MAX)
 			break;
-		if (!d->busy && d->is_ready && now_ns >= d->due_ns)
+		if (!d->busy && !d->is_kept && d->is_ready && now_ns >= d->due_ns)
 			begin(b, d);
 	}
 }

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * begun_deletions.h - finishes deletions that a call has begun and that no caller repeats any more.
+ * begun_deletions.h - finishes deletions of volumes that a call has begun and that no caller repeats any
+ * more.
  *
- * DeleteVolume and DeleteSnapshot write into the record that the volume is being deleted before they ask a
- * node. If the node is away, external-provisioner repeats the call for as long as the PersistentVolume
- * exists; when its finalizers are removed by hand meanwhile, no caller does. The leader then repeats the call
- * itself, as soon as a node of the record is back, when the record has said so for BEGUN_DELETIONS_AFTER_NS,
- * and neither PersistentVolume nor claim is found; of a snapshot, whose objects a cluster need not have, the
- * record is enough. A volume whose name is not one that external-provisioner gives is left to its caller,
- * since its PersistentVolume cannot be found. Nothing is deleted without that mark. Threads: the loop's;
- * nothing blocks.
+ * DeleteVolume writes into the record that the volume is being deleted before it asks a node. If the node is
+ * away, external-provisioner repeats the call for as long as the PersistentVolume exists; when its finalizers
+ * are removed by hand meanwhile, no caller does. The leader then repeats the call itself: a node of the
+ * record is back, the record has had the mark for BEGUN_DELETIONS_AFTER_NS, and two look-ups that are at
+ * least as far apart found neither PersistentVolume nor claim. A volume for which one was found is left alone
+ * until another replica leads, since an administrator may have kept it: a PersistentVolume that is made again
+ * is absent for a moment. Snapshots are left to their callers, since the cluster need not show their objects,
+ * and so are volumes whose name external-provisioner does not give. Nothing is deleted without that mark.
+ * Threads: the loop's; nothing blocks.
  */
 #pragma once
 
 #include "duties/orphans.h"
 
-/* External-provisioner and external-snapshotter repeat their calls every five minutes at the latest. */
+/* External-provisioner repeats its calls every five minutes at the latest. */
 #define BEGUN_DELETIONS_AFTER_NS 600000000000ULL
 
 struct begun_deletions;

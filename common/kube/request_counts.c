@@ -22,7 +22,7 @@ struct series {
 	struct prometheus_histogram durations;
 };
 
-/* Of a resource that is listed. */
+/* The counts of a resource that is listed. */
 struct skips {
 	char *resource;
 	uint64_t n;

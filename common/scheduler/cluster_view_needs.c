@@ -241,7 +241,7 @@ static int add_source_homes(const struct cluster_view *w, struct pod_needs *need
  */
 static bool was_made(const struct cluster_view *w, const char *name)
 {
-	static const char *const phases[] = {"Ready", "Missing", "Damaged", "Unreachable"};
+	static const char *const phases[] = {"Ready", "Missing", "Damaged"};
 	const struct pmem_volume *v = cluster_view_record(w, name);
 	bool found = false;
 

@@ -56,8 +56,17 @@ struct webhook_service {
 	struct log_quota *failures;
 };
 
+/* A look-up that has found nothing yet was not in vain. */
+static void give_back(struct look *l)
+{
+	look_budget_give_back(&l->review->service->peers, l->review->peer);
+	look_budget_give_back(&l->review->service->namespaces, l->party);
+}
+
 static void look_done(struct look *l)
 {
+	if (l->request)
+		give_back(l);
 	kube_request_cancel(l->request);
 	if (l->claim)
 		kube_object_free(&kube_kind_claims, l->claim);
@@ -124,8 +133,7 @@ static void look_ended(void *user, unsigned status, struct span body, const stru
 	(void)status;
 	l->request = NULL;
 	if (!error || error->code != ERR_NOT_FOUND) {
-		look_budget_give_back(&r->service->peers, r->peer);
-		look_budget_give_back(&r->service->namespaces, l->party);
+		give_back(l);
 	}
 	if (error && error->code == ERR_NOT_FOUND)
 		absent_names_add(&r->service->absent, l->key ? l->key : l->name, clock_ns());

@@ -657,7 +657,9 @@ static void lose(struct h2_channel *c, struct h2_link *l)
 	while (*place != l)
 		place = &(*place)->next;
 	*place = l->next;
-	if (!l->ready || (!l->used && c->waiting.first))
+	/* one to an address that the server has no more says nothing of the others */
+	if ((!l->ready || (!l->used && c->waiting.first)) &&
+		strv_contains(c->addresses.endpoints, l->config.endpoint))
 		fail_address(c, l->config.endpoint,
 			l->why && !l->leaving ? l->why->msg : "the server takes no requests", l->ready);
 	if (l->ready && c->config.on_lost)
@@ -731,7 +733,7 @@ static void assign(struct h2_channel *c)
 
 		if (!l && !backoff_is_over(&c->reconnect_backoff, clock_ns()))
 			fail_waiting(c);
-		/* one that cannot even be tried leaves the requests to the next address */
+		/* an address that cannot even be tried leaves the requests to the next address */
 		while (!l && c->waiting.first)
 			l = open_link(c);
 		if (!l || !l->ready || h2_room(l->h2) == 0)

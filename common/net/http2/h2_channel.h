@@ -6,8 +6,8 @@
  * A request is sent a second time only if the server said that it did not process it (GOAWAY below its
  * stream, REFUSED_STREAM), and only once, over a new connection. Requests wait while a connection is opened,
  * which is complete with the server's SETTINGS, and while the server takes no more streams;
- * LIMIT_CHANNEL_REQUESTS bounds them. Of several addresses the next one is tried after a connection could not
- * be opened (h2_addresses.h). After none could, the next try waits (backoff.h);
+ * LIMIT_CHANNEL_REQUESTS bounds them. After a connection could not be opened, the next one of
+ * several addresses is tried (h2_addresses.h). After none could, the next try waits (backoff.h);
  * requests made meanwhile fail at once with the error of the last try. A connection whose server does not
  * answer PING is lost; one on which nothing was received during the whole time limit of a request (a
  * cancellation with ERR_DEADLINE) gets no further requests, so that the next one opens another. Nothing of a
@@ -38,8 +38,8 @@ struct h2_channel_config {
 	uint64_t idle_ms;              /* a connection without streams is closed after that long; 0: never */
 	uint64_t reconnect_backoff_ms; /* first wait before the next connection after a failure; 0:
 					  BACKOFF_FIRST_MS */
-	uint64_t open_ms;              /* from connect() to the server's SETTINGS, of all addresses
-					  together (h2_addresses_share_ms()); 0: LIMIT_HANDSHAKE_MS */
+	uint64_t open_ms;              /* from connect() to the server's SETTINGS, divided among the
+					  addresses (h2_addresses_share_ms()); 0: LIMIT_HANDSHAKE_MS */
 	/* send PING to a server that has sent nothing for so long, whether there are streams or not; 0: only
 	 * when a request has run into its time limit without a byte from the server. Servers of grpc-go
 	 * treat pings that come more often than every 5 minutes as abuse */

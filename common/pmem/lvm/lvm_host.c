@@ -80,6 +80,9 @@ int lvm_host_read(const char *root, struct lvm_host *ret, struct error **err)
 		*ret = (struct lvm_host){.is_absent = true};
 		return 0;
 	}
+	/* LVM would make the folder */
+	if (!exists(root, "/etc/lvm/lvm.conf"))
+		return err_set(err, ERR_PRECONDITION, "%s/etc/lvm/lvm.conf does not exist", root);
 	if (spawn_run(argv, env, &out, &diag, SETTINGS_TIMEOUT_MS, &status, err) < 0)
 		return -1;
 	if (status != 0) {

@@ -122,7 +122,10 @@ START_TEST(a_deletion_is_finished_when_its_node_is_back)
 	pass_min(3 * AFTER_MIN);
 	ck_assert_uint_eq(d.n_calls, 0);
 	put_node(/* snapshot= */ false);
-	pass_min(2);
+	pass_min(AFTER_MIN - 1);
+	ck_assert_uint_eq(n_looks, 2);
+	ck_assert_uint_eq(d.n_calls, 0);
+	pass_min(6);
 	ck_assert_uint_eq(d.n_calls, 1);
 	ck_assert_str_eq(desk_last(&d, "n1")->delete_request->volume_id, id);
 	desk_deleted(desk_last(&d, "n1"));
@@ -139,7 +142,7 @@ START_TEST(callers_have_time_to_repeat_their_call)
 	put_node(/* snapshot= */ false);
 	pass_min(AFTER_MIN);
 	ck_assert_uint_eq(n_looks + d.n_calls, 0);
-	pass_min(2);
+	pass_min(AFTER_MIN + 6);
 	ck_assert_uint_eq(d.n_calls, 1);
 	desk_deleted(desk_last(&d, "n1"));
 }
@@ -160,21 +163,21 @@ START_TEST(what_a_volume_or_claim_refers_to_is_left_to_callers)
 	put_record(/* deleting= */ true, /* snapshot= */ false);
 	put_node(/* snapshot= */ false);
 	pass_min(60);
-	ck_assert_uint_gt(n_looks, 5);
+	ck_assert_uint_eq(n_looks, 1);
+	ck_assert_uint_eq(d.n_calls, 0);
+	/* A PersistentVolume that is made again is absent for a moment. */
+	state = (struct claim_state){0};
+	pass_min(60);
 	ck_assert_uint_eq(d.n_calls, 0);
 }
 END_TEST
 
-START_TEST(a_snapshot_is_deleted_as_such)
+START_TEST(a_snapshot_is_left_to_its_caller)
 {
 	put_record(/* deleting= */ true, /* snapshot= */ true);
 	put_node(/* snapshot= */ true);
-	pass_min(AFTER_MIN + 2);
-	ck_assert_uint_eq(n_looks, 0);
-	ck_assert_uint_eq(d.n_calls, 1);
-	ck_assert_str_eq(desk_last(&d, "n1")->delete_snapshot_request->snapshot_id, id);
-	desk_deleted(desk_last(&d, "n1"));
-	ck_assert_uint_eq(n_done, 1);
+	pass_min(60);
+	ck_assert_uint_eq(n_looks + d.n_calls, 0);
 }
 END_TEST
 
@@ -182,7 +185,7 @@ START_TEST(a_failure_is_told_once_and_tried_again)
 {
 	put_record(/* deleting= */ true, /* snapshot= */ false);
 	put_node(/* snapshot= */ false);
-	pass_min(AFTER_MIN + 2);
+	pass_min(2 * AFTER_MIN + 6);
 	for (unsigned i = 1; i <= 3; i++) {
 		ck_assert_uint_eq(d.n_calls, i);
 		desk_failed(desk_last(&d, "n1"), ERR_PRECONDITION, "in use");
@@ -198,7 +201,7 @@ START_TEST(a_call_that_runs_outlives_the_duty)
 {
 	put_record(/* deleting= */ true, /* snapshot= */ false);
 	put_node(/* snapshot= */ false);
-	pass_min(AFTER_MIN + 2);
+	pass_min(2 * AFTER_MIN + 6);
 	begun_deletions_free(TAKE_PTR(b));
 	desk_deleted(desk_last(&d, "n1"));
 	ck_assert_uint_eq(n_done, 0);
@@ -217,7 +220,7 @@ int main(void)
 	tcase_add_test(tcase, callers_have_time_to_repeat_their_call);
 	tcase_add_test(tcase, nothing_is_deleted_that_no_call_has_begun_to_delete);
 	tcase_add_loop_test(tcase, what_a_volume_or_claim_refers_to_is_left_to_callers, 0, 3);
-	tcase_add_test(tcase, a_snapshot_is_deleted_as_such);
+	tcase_add_test(tcase, a_snapshot_is_left_to_its_caller);
 	tcase_add_test(tcase, a_failure_is_told_once_and_tried_again);
 	tcase_add_test(tcase, a_call_that_runs_outlives_the_duty);
 	return unit_runner_finish(srunner_create(suite));

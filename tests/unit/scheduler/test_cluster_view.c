@@ -405,7 +405,7 @@ START_TEST(a_volume_that_was_made_keeps_the_pod_to_its_node)
 	sync_all();
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	ck_assert_uint_eq(needs.n_homes, 0);
-	put_made("pvc-uid-a", "n1", "Unreachable");
+	put_made("pvc-uid-a", "n1", "Damaged");
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	ck_assert_uint_eq(needs.n_homes, 1);
 	ck_assert_str_eq(needs.homes[0].nodes[0], "n1");

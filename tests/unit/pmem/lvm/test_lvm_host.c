@@ -74,7 +74,7 @@ START_TEST(lvm_is_asked_under_the_configuration_of_the_host)
 				 mkdir("etc/lvm", 0700) | mkdir("etc/lvm/devices", 0700),
 		0);
 	write_file("usr/sbin/lvm", "");
-	ASSERT_FAILS(lvm_host_read(root, &h, &err), ERR_INTERNAL, "lvmconfig");
+	ASSERT_FAILS(lvm_host_read(root, &h, &err), ERR_PRECONDITION, "etc/lvm/lvm.conf does not exist");
 	write_file("etc/lvm/lvm.conf", "devices {\n\tglobal_filter = [ \"r|^/dev/pmem|\" ]\n}\n");
 	ASSERT_OK(lvm_host_read(root, &h, &err));
 	ck_assert(!lvm_host_scans(&h, "/dev/pmem0") && lvm_host_scans(&h, "/dev/sda"));
