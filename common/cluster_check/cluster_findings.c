@@ -335,7 +335,8 @@ static char *explain_without_pv(const struct pmem_volume *record, const struct k
 }
 
 /* Since when nodes have not confirmed the deletion of @record: the condition has had the status for so long,
- * and another one before, unless the volume was in trouble already. What is being erased is on its way. */
+ * and another one before, unless the volume was in trouble already. A volume that is being erased makes
+ * progress. */
 static bool is_stalled(const struct comparison *v, const struct pmem_volume *record)
 {
 	const struct pmem_condition *ready = pmem_condition_find(&record->conditions, "Ready");

@@ -120,8 +120,8 @@ static const struct kube_field volume_fields[] = {
 	KUBE_FIELDS_END,
 };
 
-/* Only kube-scheduler knows which nodes a term allows that does not name them by the driver's key. So it is
- * with terms that were cut off because there are too many. */
+/* Only kube-scheduler knows which nodes a term allows that does not name them by the driver's key. The nodes
+ * are not known, either, if terms were cut off because there are too many. */
 static void derive_volume(void *object)
 {
 	struct kube_volume *v = object;

@@ -34,7 +34,7 @@ int lvm_host_read(const char *root, struct lvm_host *ret, struct error **err) MU
  * out. @ret: lvm_host_done() */
 void lvm_host_parse(struct span text, struct lvm_host *ret);
 
-/** lvm_host_scans() - whether LVM looks into the block device at @path. Of each filter the first pattern that
+/** lvm_host_scans() - whether LVM looks into the block device at @path. The first pattern of a filter that
  * matches decides, and a path that matches none is accepted (lvm.conf(5)); links to the device are not
  * looked at. Patterns are taken for POSIX extended expressions, which those of LVM nearly are. */
 bool lvm_host_scans(const struct lvm_host *h, const char *path);

@@ -3,8 +3,8 @@
  * hostile_cluster.h - a history of a cluster in which one node lies: a controller with its records and its
  * registry, a provisioner, two honest nodes, and one that replies and reports what bytes of an input say.
  *
- * Each step begins with a byte for the action and one for its object. What must hold after each of them is
- * asserted (hostile_invariants.c):
+ * Each step begins with a byte for the action and one for its object. These invariants are asserted after
+ * each of them (hostile_invariants.c):
  * - a handle that is given out is one that each node named with it mints for the name;
  * - no handle has two names, and no name a second handle where the first one is on a node that was connected
  * when the provisioner asked;

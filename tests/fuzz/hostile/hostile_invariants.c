@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold whatever one node says. */
+/* The invariants, which hold whatever one node says. */
 #include <assert.h>
 
 #include "base/str.h"

@@ -20,7 +20,7 @@
 
 enum claim_kind { CLAIM_VOLUME, CLAIM_CACHE, CLAIM_CLONE, CLAIM_SNAPSHOT };
 
-/* What the provisioner wants, under one name. */
+/* A volume that the provisioner wants, under one name. */
 struct claim {
 	const char *name;
 	enum claim_kind kind;

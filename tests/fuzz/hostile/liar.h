@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* What the node knows of its victims. */
+/* The facts about its victims that the node knows. */
 struct liar {
 	const char *node_id;
 	const char *endpoint;
