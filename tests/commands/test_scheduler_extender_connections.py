@@ -5,6 +5,8 @@ usage: test_scheduler_extender_connections.py SCHEDULER_EXTENDER MAKE_CERTS [uni
 """
 import http.client
 import json
+import os
+import pathlib
 import re
 import signal
 import socket
@@ -263,13 +265,18 @@ class Crowd(Served):
         except OSError:
             pass
 
+    def starved_s(self):
+        """How long this program and the server have waited for a processor, which other programs of the machine had."""
+        files = [pathlib.Path(f"/proc/{pid}/schedstat") for pid in (os.getpid(), self.process.pid)]
+        return sum(int(file.read_text(encoding="ascii").split()[1]) for file in files if file.exists()) / 1e9
+
     def assert_answered(self, connection, method, path, wanted):
-        begin = time.monotonic()
+        begin = time.monotonic() - self.starved_s()
         connection.request(method, path, b"{}" if method == "POST" else None)
         reply = connection.getresponse()
         reply.read()
         self.assertEqual(reply.status, wanted)
-        self.assertLess(time.monotonic() - begin, ANSWER_S, path)
+        self.assertLess(time.monotonic() - self.starved_s() - begin, ANSWER_S, path)
 
     def test_thousands_that_do_not_read_hold_up_no_other_peer(self):
         """Whoever asks is answered in time, on a connection that exists and on one of its own behind the crowd."""
