@@ -139,11 +139,14 @@ static void on_written(void *user, struct pmem_volume *record, const struct erro
 /* That of @nodes (strv) which has used up most of its share: the others need not wait for it elsewhere. */
 static const char *find_busiest(const struct volume_objects *o, char *const *nodes)
 {
-	const char *busiest = strv_len(nodes) > 0 ? nodes[0] : "";
+	const char *busiest;
 
-	for (size_t i = 1; i < strv_len(nodes); i++) {
-		if (fair_turns_busier(o->turns, nodes[i], busiest, now_ns(o)))
-			busiest = nodes[i];
+	if (!nodes || !nodes[0])
+		return "";
+	busiest = nodes[0];
+	for (char *const *node = nodes + 1; *node; node++) {
+		if (fair_turns_busier(o->turns, *node, busiest, now_ns(o)))
+			busiest = *node;
 	}
 	return busiest;
 }
