@@ -294,6 +294,8 @@ class Components(unittest.TestCase):
                 wanted = copy.deepcopy(render("lvm", "memory-preparation")["DaemonSet", "pmem-csi-node"]["spec"]["template"]["spec"]["initContainers"][0])
                 wanted["args"] = ["-useforfsdax=0", wanted["args"][1], "-initLabels"]
                 self.assertEqual(wanted, container)
+            elif component == "no-inline-volumes":
+                self.assertEqual([("CSIDriver", "pmem-csi.intel.com")], [key for key in before if before[key] != after[key]])
             elif component in ("snapshots", "group-snapshots"):
                 self.assertEqual(["external-snapshotter"], self.added_containers(before, after))
             elif component == "kata":
