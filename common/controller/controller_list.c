@@ -61,7 +61,7 @@ static void add_node(struct listing *l, const struct node *node, bool snapshots,
 	}
 }
 
-/* That is so for as long as a node of the cluster is down that has not registered since the controller
+/* A list is not complete while a node of the cluster is down that has not registered since the controller
  * started. Snapshots of one @id or of one @source are on the node that it names: others need not be known. */
 static int require_registered(
 	const struct controller *c, const char *id, const char *source, struct error **err)

@@ -36,7 +36,7 @@ struct volume_concerns {
 void volume_concerns_init(struct volume_concerns *c);
 void volume_concerns_done(struct volume_concerns *c);
 
-/** volume_concerns_find() - that of the volume with @key; NULL: there is none. */
+/** volume_concerns_find() - get the concern about the volume with @key, or NULL. */
 struct concern *volume_concerns_find(const struct volume_concerns *c, const char *key);
 
 /** volume_concerns_note() - that of the volume with @key (copied), which begins at @now_ns if it is new. */

@@ -321,7 +321,7 @@ static void check_lvm_locks(struct look *l)
 			(unsigned)st.st_uid, (unsigned)(st.st_mode & 07777));
 }
 
-/* Return: the path of a namespace that the host's LVM looks into, borrowed; NULL: there is none. */
+/* Return: the path of a namespace that the host's LVM looks into, borrowed, or NULL. */
 static const char *find_scanned(const struct look *l)
 {
 	const struct nd_inventory *inv = l->config->regions;

@@ -19,11 +19,12 @@ void bucket_init(struct bucket *b, unsigned per_second, unsigned burst);
  * was taken then. */
 uint64_t bucket_take(struct bucket *b, uint64_t now_ns);
 
-/** bucket_give_back() - put one back that was taken and turned out not to count. */
+/** bucket_give_back() - return a token that was taken for a request that turned out not to count. */
 void bucket_give_back(struct bucket *b);
 
-/** bucket_wait() - what bucket_take() would return, which takes nothing. */
+/** bucket_wait() - get what bucket_take() would return, without taking a token. */
 uint64_t bucket_wait(const struct bucket *b, uint64_t now_ns);
 
-/** bucket_charge() - take one that is used already, also where there is none: others wait longer then. */
+/** bucket_charge() - take a token for a request that was made already. The bucket may be empty: then callers
+ * of bucket_take() wait longer. */
 void bucket_charge(struct bucket *b, uint64_t now_ns);

@@ -40,7 +40,7 @@ struct honest_node {
 	void *user;
 };
 
-/** honest_node_find() - the volume or snapshot @id. Return: NULL: there is none. */
+/** honest_node_find() - find the volume or snapshot @id. Return: borrowed, or NULL. */
 struct honest_volume *honest_node_find(struct honest_node *n, const char *id);
 
 /** honest_node_serve() - do what @request says. @ret: the reply, in @arena. Return: 0, or -1 with the error

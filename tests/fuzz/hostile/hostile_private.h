@@ -92,10 +92,11 @@ struct hostile_cluster {
 extern const char *const hostile_node_ids[HOSTILE_NODES + 1];
 extern const char *const hostile_endpoints[HOSTILE_NODES];
 
-/** hostile_node_number() - of @node_id; HOSTILE_NODES: there is none. */
+/** hostile_node_number() - get the number of the node @node_id. Return: HOSTILE_NODES if no node has that ID.
+ */
 size_t hostile_node_number(const char *node_id);
 
-/** hostile_record() - the record of the volume with @key; NULL: there is none. Return: pmem_volume_free() */
+/** hostile_record() - get the record of the volume with @key. Return: pmem_volume_free(), or NULL */
 struct pmem_volume *hostile_record(struct hostile_cluster *c, const struct volume_key *key);
 
 /* hostile_asks.c */

@@ -132,27 +132,30 @@ static void make_volume_of_victim(void)
 	again();
 }
 
-START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_volume_of_another_node)
+/* The node "evil" reports a snapshot of the name that is requested of @source_id. */
+static void take_snapshot_that_evil_reports(const char *source_id)
 {
 	struct node_report *r = report_new("evil");
 	char copy_id[VOLUME_ID_MAX + 1];
 
-	make_volume_of_victim();
 	volume_id_mint("snapshot-1", "evil", copy_id);
 	report_add_volume(r, copy_id, "snapshot-1")->snapshot = true;
 	node_table_put(d.table, r, d.now_ns);
-	desk_create_snapshot(&d, &a, "snapshot-1", victim_id);
-	desk_taken(desk_last(&d, "victim"), victim_id, 1);
+	desk_create_snapshot(&d, &a, "snapshot-1", source_id);
+	desk_taken(desk_last(&d, "victim"), source_id, 1);
 	DESK_OK(&a);
+}
+
+START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_volume_of_another_node)
+{
+	make_volume_of_victim();
+	take_snapshot_that_evil_reports(victim_id);
 }
 END_TEST
 
 /* The handle of a cache volume names no node. The record of the volume names those that have it. */
 START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_cache_volume_of_others)
 {
-	struct node_report *r = report_new("evil");
-	char copy_id[VOLUME_ID_MAX + 1];
-
 	desk_add_node(&d, "victim", 8);
 	desk_ask_parameter(&a, "cacheSize", "1");
 	desk_ask_parameter(&a, "persistencyModel", "cache");
@@ -160,12 +163,7 @@ START_TEST(a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_cache_volum
 	desk_create(&d, &a);
 	desk_made(desk_last(&d, "victim"));
 	again();
-	volume_id_mint("snapshot-1", "evil", copy_id);
-	report_add_volume(r, copy_id, "snapshot-1")->snapshot = true;
-	node_table_put(d.table, r, d.now_ns);
-	desk_create_snapshot(&d, &a, "snapshot-1", shared_id);
-	desk_taken(desk_last(&d, "victim"), shared_id, 1);
-	DESK_OK(&a);
+	take_snapshot_that_evil_reports(shared_id);
 }
 END_TEST
 
@@ -180,7 +178,7 @@ START_TEST(a_volume_that_was_given_out_stays_where_it_is_whoever_reports_its_nam
 	desk_made(desk_last(&d, "victim"));
 	DESK_OK(&a);
 	ck_assert_str_eq(a.created.volume->volume_id, victim_id);
-	/* nor does it have to be connected */
+	/* The volume stays there also while the node that lies is not connected. */
 	node_table_end(d.table, "evil");
 	again();
 	desk_create(&d, &a);
