@@ -234,9 +234,9 @@ static void on_looked(void *user, struct pmem_volume *record, const struct error
 		work_queue_run(o->queue);
 }
 
-/* The nodes that report @handle and may have one more record because of that. @ret: strv_free(). Return:
- * false: there are such nodes, and none may. */
-static bool find_reporters(struct volume_objects *o, const char *handle, char ***ret)
+/* The nodes that report @handle and may have one more record because of that. @ret: strv_free(). Return: how
+ * many nodes report it. */
+static size_t find_reporters(struct volume_objects *o, const char *handle, char ***ret)
 {
 	struct node_hit *hits;
 	size_t n = node_table_find_volume(nodes_of(o), handle, &hits);
@@ -246,7 +246,7 @@ static bool find_reporters(struct volume_objects *o, const char *handle, char **
 			strv_add(ret, hits[i].node->report.node_id);
 	}
 	free(hits);
-	return n == 0 || *ret;
+	return n;
 }
 
 static void look_for_record(struct volume_objects *o, const char *key, const char *handle)
@@ -254,8 +254,12 @@ static void look_for_record(struct volume_objects *o, const char *key, const cha
 	CLEANUP(strv_freep) char **nodes = NULL;
 	struct volume_key of = key_of(key);
 
-	if (!find_reporters(o, handle, &nodes) ||
-		!fair_turns_take(o->turns, find_busiest(o, nodes), key, now_ns(o))) {
+	/* names that a node no longer reports must not fill its queue */
+	if (find_reporters(o, handle, &nodes) == 0) {
+		forget_concern(o, key);
+		fair_turns_forget(o->turns, key);
+	}
+	if (!nodes || !fair_turns_take(o->turns, find_busiest(o, nodes), key, now_ns(o))) {
 		work_queue_end(o->queue, key, WORK_DONE);
 		return;
 	}

@@ -161,6 +161,19 @@ bool fair_turns_take(struct fair_turns *t, const char *party, const char *key, u
 	return false;
 }
 
+void fair_turns_forget(struct fair_turns *t, const char *key)
+{
+	struct name_link *link = name_index_first(&t->keys, key);
+	struct turn *turn = link ? OWNER_OF(link, struct turn, link) : NULL;
+
+	if (!turn)
+		return;
+	if (turn->party)
+		t->n_waiting--;
+	TAILQ_REMOVE(turn->party ? &turn->party->waiting : &t->given, turn, entry);
+	turn_free(t, turn);
+}
+
 bool fair_turns_busier(const struct fair_turns *t, const char *a, const char *b, uint64_t now_ns)
 {
 	const struct party *x = find_party(t, a);

@@ -43,6 +43,9 @@ DEFINE_CLEANUP(struct fair_turns *, fair_turns_free);
  * waits, and due() is called in its turn. */
 bool fair_turns_take(struct fair_turns *t, const char *party, const char *key, uint64_t now_ns);
 
+/** fair_turns_forget() - @key needs no turn any more; it need not have one, or wait. */
+void fair_turns_forget(struct fair_turns *t, const char *key);
+
 /** fair_turns_busier() - whether party @a has used up more of its share than @b. */
 bool fair_turns_busier(const struct fair_turns *t, const char *a, const char *b, uint64_t now_ns);
 

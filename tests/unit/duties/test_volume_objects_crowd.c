@@ -12,11 +12,11 @@
 #define CROWD    500
 #define MINUTE_S 60
 
-static struct node_report *crowd_report(unsigned n, uint64_t size_bytes)
+static struct node_report *crowd_report_from(unsigned first, unsigned n, uint64_t size_bytes)
 {
 	struct node_report *r = report_new("evil");
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = first; i < first + n; i++) {
 		char name[32];
 		char id[VOLUME_ID_MAX + 1];
 
@@ -25,6 +25,11 @@ static struct node_report *crowd_report(unsigned n, uint64_t size_bytes)
 		report_add_volume(r, id, name)->size_bytes = size_bytes;
 	}
 	return r;
+}
+
+static struct node_report *crowd_report(unsigned n, uint64_t size_bytes)
+{
+	return crowd_report_from(0, n, size_bytes);
 }
 
 /* Each second the sizes of all of them are others. */
@@ -67,6 +72,18 @@ START_TEST(records_of_other_nodes_are_written_meanwhile)
 	change_s(3);
 	v = rig_read();
 	ck_assert_str_eq(v->phase, "Missing");
+}
+END_TEST
+
+START_TEST(names_that_are_reported_no_more_do_not_wait)
+{
+	fake_informer_sync(rig.objects);
+	for (unsigned i = 0; i < MINUTE_S; i++) {
+		rig_put_report(crowd_report_from(i * CROWD, CROWD, DESK_GIB));
+		rig_live_s(1);
+	}
+	rig_live_s(MINUTE_S);
+	ck_assert_uint_le(volume_objects_pending(rig.duty), CROWD);
 }
 END_TEST
 
@@ -155,6 +172,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, rig_set_up, rig_tear_down);
 	tcase_add_test(tcase, a_node_that_changes_all_the_time_gets_its_share);
 	tcase_add_test(tcase, records_of_other_nodes_are_written_meanwhile);
+	tcase_add_test(tcase, names_that_are_reported_no_more_do_not_wait);
 	tcase_add_test(tcase, what_waits_is_written_as_it_is_in_the_end);
 	tcase_add_test(tcase, what_follows_from_calls_does_not_wait);
 	tcase_add_test(tcase, a_node_makes_so_many_records_by_its_reports_and_no_more);

@@ -128,6 +128,24 @@ START_TEST(a_turn_that_is_not_used_is_over)
 }
 END_TEST
 
+START_TEST(a_key_that_is_forgotten_has_no_turn)
+{
+	begin(100, 100, 1, 1);
+	ck_assert(take("a", "a1"));
+	ck_assert(!take("a", "b1"));
+	ck_assert(!take("a", "c1"));
+	fair_turns_forget(t, "b1");
+	fair_turns_forget(t, "b1");
+	ck_assert_uint_eq(fair_turns_waiting(t), 1);
+	now += NS_PER_S;
+	fair_turns_run(t, now);
+	ck_assert_str_eq(due, "c");
+	/* its turn was given and not used yet */
+	fair_turns_forget(t, "c1");
+	ck_assert(!take("a", "c1"));
+}
+END_TEST
+
 START_TEST(what_others_charge_makes_all_wait)
 {
 	begin(1, 1, 100, 100);
@@ -157,7 +175,8 @@ int main(void)
 	const TTest *const tests[] = {a_party_gets_its_share_and_leaves_the_rest,
 		parties_that_wait_for_the_common_bucket_take_turns, keys_that_wait_are_not_overtaken,
 		a_key_waits_once_and_its_turn_is_one_token, a_turn_that_is_not_used_is_over,
-		what_others_charge_makes_all_wait, the_busier_of_two_is_known};
+		a_key_that_is_forgotten_has_no_turn, what_others_charge_makes_all_wait,
+		the_busier_of_two_is_known};
 	Suite *suite = suite_create("pacing/fair_turns");
 	TCase *tcase = tcase_create("all");
 
