@@ -103,6 +103,8 @@ static struct ask *ask_new(struct hostile_cluster *c, enum ask_kind kind, struct
 		.handed = claim->has,
 		.was_there = hostile_is_there(c, claim->has),
 		.arena = arena_new(1 << 20)};
+	for (size_t i = 0; i < HOSTILE_NODES && claim->source; i++)
+		a->source_was_on[i] = hostile_can_be_on(c, hostile_node_ids[i], claim->source);
 	claim->is_busy = true;
 	c->asks = a;
 	return a;

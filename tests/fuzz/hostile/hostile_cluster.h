@@ -9,7 +9,8 @@
  * - no handle has two names, and no name a second handle where the first one is on a node that was connected
  * when the provisioner asked;
  * - no call reaches a node for a volume whose ID, or record, names others;
- * - a record names a node only while the provisioner asks for that volume;
+ * - a record names a node only while the provisioner asks for that volume, and that of a copy only a node
+ * that its source can be on;
  * - what an honest node has is deleted only if the provisioner has asked for that very volume, or has been
  *   given another one instead of it before any pod used it.
  * Threads: one; nothing sleeps.

@@ -51,14 +51,16 @@ static void check_made(struct hostile_cluster *c, const char *node_id, const cha
 	assert(record && pmem_volume_has_node(record, node_id));
 }
 
-/* The handle of a cache volume, or of the Go driver, names no node: its record does, until it is deleted. */
-static void check_shared(struct hostile_cluster *c, const char *node_id, const char *handle)
+bool hostile_can_be_on(struct hostile_cluster *c, const char *node_id, const char *handle)
 {
 	const struct volume_key key = volume_key_of_handle(handle);
-	CLEANUP(pmem_volume_freep) struct pmem_volume *record = hostile_record(c, &key);
+	CLEANUP(pmem_volume_freep) struct pmem_volume *record = NULL;
 
-	assert(!record || record->deleting || !str_eq(record->handle, handle) ||
-		pmem_volume_has_node(record, node_id));
+	if (volume_id_has_node(handle))
+		return volume_id_names_node(handle, node_id);
+	record = hostile_record(c, &key);
+	return !record || record->deleting || !str_eq(record->handle, handle) ||
+	       pmem_volume_has_node(record, node_id);
 }
 
 void hostile_check_call(struct hostile_cluster *c, const char *node_id, const ProtobufCMessage *request)
@@ -72,17 +74,29 @@ void hostile_check_call(struct hostile_cluster *c, const char *node_id, const Pr
 	if (!handle)
 		return;
 	assert(!volume_id_names_other_node(handle, node_id));
-	if (!deletes && !volume_id_has_node(handle))
-		check_shared(c, node_id, handle);
+	/* A node that has begun a copy finishes it without the source, so that hostile_check_write() looks at
+	 * its source. */
+	assert(deletes || name || hostile_can_be_on(c, node_id, handle));
 }
 
-static bool is_being_made(const struct hostile_cluster *c, const char *name)
+/* The call of the provisioner that makes the volume @name. Return: NULL: there is none. */
+static const struct ask *find_making(const struct hostile_cluster *c, const char *name)
 {
-	for (size_t i = 0; i < HOSTILE_CLAIMS; i++) {
-		if (str_eq(c->claims[i].name, name))
-			return c->claims[i].is_busy;
-	}
-	return false;
+	const struct ask *a = c->asks;
+
+	while (a && (a->is_over || !str_eq(a->claim->name, name)))
+		a = a->next;
+	return a;
+}
+
+/* The source may have left the node since the call began. */
+static void check_added(struct hostile_cluster *c, const struct pmem_volume *v, const char *node_id)
+{
+	const struct ask *a = find_making(c, v->volume_name);
+
+	assert(a);
+	assert(!v->source || a->source_was_on[hostile_node_number(node_id)] ||
+		hostile_can_be_on(c, node_id, v->source));
 }
 
 void hostile_check_write(struct hostile_cluster *c, enum volume_record_write what,
@@ -92,7 +106,7 @@ void hostile_check_write(struct hostile_cluster *c, enum volume_record_write wha
 		assert(pmem_volume_has_node(v, v->copies[i].node));
 	for (size_t i = 0; i < strv_len(v->nodes); i++) {
 		if (!before || !pmem_volume_has_node(before, v->nodes[i]))
-			assert(is_being_made(c, v->volume_name));
+			check_added(c, v, v->nodes[i]);
 	}
 }
 

@@ -57,8 +57,9 @@ struct ask {
 	struct hostile_cluster *cluster;
 	enum ask_kind kind;
 	struct claim *claim;
-	struct handed *handed; /* that is deleted or changed, or was given out before */
-	bool was_there;        /* an honest node that was connected when it began has that */
+	struct handed *handed;             /* that is deleted or changed, or was given out before */
+	bool was_there;                    /* an honest node that was connected when it began has that */
+	bool source_was_on[HOSTILE_NODES]; /* when it began, as far as records say */
 	struct arena *arena;
 	bool is_over;
 	union {
@@ -121,6 +122,10 @@ void hostile_check_write(struct hostile_cluster *c, enum volume_record_write wha
 /** hostile_is_there() - whether an honest node that is connected has what was given out as @h; NULL: nothing
  * was. */
 bool hostile_is_there(struct hostile_cluster *c, const struct handed *h);
+
+/** hostile_can_be_on() - whether the volume or snapshot @handle can be on @node_id. The handle of a cache
+ * volume, or of the Go driver, names no node: its record does, until it is deleted. */
+bool hostile_can_be_on(struct hostile_cluster *c, const char *node_id, const char *handle);
 
 /** hostile_check_given() - @handed is given out as the answer to @a. */
 void hostile_check_given(const struct ask *a, const struct handed *handed);
