@@ -480,15 +480,20 @@ static bool is_record_of(const struct pmem_volume *record, const char *handle)
 }
 
 /* What has the ID is a snapshot where a volume is to be deleted, or the reverse: then no node has what is to
- * be deleted. */
+ * be deleted. A record that the controller's own calls made decides. Without one the node that the ID names
+ * does; an ID that names no node is that of a volume, whatever nodes report. */
 static bool is_of_other_kind(const struct delete *op)
 {
 	const struct pmem_volume *r = op->record;
 	struct node_hit *hits;
-	size_t n = volume_status_holders(r, op->controller->config.nodes, op->id, &hits);
 	bool is_known = false;
 	bool is_other = false;
 
+	if (r && !r->origin)
+		return r->snapshot != op->snapshot;
+	if (!volume_id_has_node(op->id))
+		return op->snapshot;
+	size_t n = volume_status_holders(r, op->controller->config.nodes, op->id, &hits);
 	for (size_t i = 0; i < n; i++) {
 		/* of a damaged one the node does not know what it is */
 		if (hits[i].volume->phase == PHASE_DAMAGED)
@@ -497,8 +502,7 @@ static bool is_of_other_kind(const struct delete *op)
 		is_other = true;
 	}
 	free(hits);
-	/* nor does a record that was made of such a report */
-	return !is_known && (is_other || (r && !r->origin && r->snapshot != op->snapshot));
+	return !is_known && is_other;
 }
 
 /* Of a snapshot that is recorded or reported; NULL: none is known. Borrowed for the call. */

@@ -225,6 +225,55 @@ START_TEST(a_copy_that_no_controller_has_asked_for_gets_no_call)
 }
 END_TEST
 
+/* @node_id reports a snapshot with the handle @id. */
+static void report_as_snapshot(const char *node_id, const char *id)
+{
+	struct node_report *r = report_new(node_id);
+
+	report_add_volume(r, id, NAME)->snapshot = true;
+	node_table_put(d.table, r, d.now_ns);
+}
+
+/* The two newest calls, which go to both nodes, get the answer @answer. */
+static void answer_both(void (*answer)(struct desk_call *c))
+{
+	ck_assert_uint_ge(d.n_calls, 2);
+	ck_assert_str_ne(d.calls[d.n_calls - 2].node_id, d.calls[d.n_calls - 1].node_id);
+	answer(&d.calls[d.n_calls - 2]);
+	answer(&d.calls[d.n_calls - 1]);
+	DESK_OK(&a);
+}
+
+/* The other node has not registered since the controller has started. */
+START_TEST(a_volume_that_a_node_reports_as_a_snapshot_waits_for_its_other_node)
+{
+	desk_add_node(&d, "victim", 8);
+	desk_ask_parameter(&a, "cacheSize", "2");
+	desk_ask_parameter(&a, "persistencyModel", "cache");
+	desk_create(&d, &a);
+	answer_both(desk_made);
+	node_table_forget(d.table, "victim");
+	report_as_snapshot("evil", shared_id);
+	again();
+	desk_delete(&d, &a, shared_id);
+	desk_deleted(desk_last(&d, "evil"));
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node victim may have volume");
+}
+END_TEST
+
+/* A volume of the Go driver may have no record. */
+START_TEST(a_volume_without_a_record_that_a_node_reports_as_a_snapshot_is_deleted_on_all_nodes)
+{
+	char go_id[VOLUME_ID_MAX + 1];
+
+	desk_add_node(&d, "victim", 8);
+	volume_id_mint_go(NAME, go_id);
+	report_as_snapshot("evil", go_id);
+	desk_delete(&d, &a, go_id);
+	answer_both(desk_deleted);
+}
+END_TEST
+
 /* A report of a volume whose ID names another node, as of a machine whose Node has got another name. */
 static void claim(const char *node_id, const char *id)
 {
@@ -295,6 +344,9 @@ int main(void)
 	tcase_add_test(c, a_node_that_reports_a_copy_is_not_asked_for_the_copy_of_a_cache_volume_of_others);
 	tcase_add_test(c, a_volume_that_was_given_out_stays_where_it_is_whoever_reports_its_name);
 	tcase_add_test(c, a_copy_that_no_controller_has_asked_for_gets_no_call);
+	tcase_add_test(c, a_volume_that_a_node_reports_as_a_snapshot_waits_for_its_other_node);
+	tcase_add_test(
+		c, a_volume_without_a_record_that_a_node_reports_as_a_snapshot_is_deleted_on_all_nodes);
 	tcase_add_test(c, a_node_that_was_renamed_deletes_what_it_has_under_its_old_name);
 	tcase_add_test(c, a_claim_counts_for_nothing_in_the_start_window);
 	tcase_add_test(c, a_claim_to_a_volume_of_a_node_that_exists_counts_for_nothing);
