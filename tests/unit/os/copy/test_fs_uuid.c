@@ -143,6 +143,38 @@ START_TEST(what_is_in_use_is_left_alone)
 }
 END_TEST
 
+/* An xfs_db that was ended half-way has written the new UUID to the log, and not to the first superblock. */
+START_TEST(a_change_that_was_ended_is_repeated)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = make_unmounted("xfs");
+	uint8_t super[512];
+
+	ck_assert_int_eq(pread(d.disk.fd, super, sizeof(super), 0), sizeof(super));
+	ASSERT_OK(fs_set_uuid("xfs", d.disk.path, UUID, TIMEOUT_MS, &err));
+	ck_assert_int_eq(pwrite(d.disk.fd, super, sizeof(super), 0), sizeof(super));
+	ck_assert_int_eq(fsync(d.disk.fd), 0);
+	ASSERT_OK(fs_set_uuid("xfs", d.disk.path, UUID, TIMEOUT_MS, &err));
+	check_uuid(&d, UUID);
+	fixture_check_clean(&d);
+}
+END_TEST
+
+/* The kernel does not mount it for another reason, of which xfs_db knows nothing. */
+START_TEST(a_damaged_xfs_is_no_copy)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = make_unmounted("xfs");
+	static const uint8_t garbage[4096] = {0xff, 0xff, 0xff, 0xff};
+
+	/* blocks behind the headers of the first allocation group, with the root inode */
+	for (unsigned i = 16; i < 2048; i++)
+		ck_assert_int_eq(pwrite(d.disk.fd, garbage, sizeof(garbage), i * 4096), sizeof(garbage));
+	ck_assert_int_eq(fsync(d.disk.fd), 0);
+	ASSERT_FAILS(fs_set_uuid("xfs", d.disk.path, UUID, TIMEOUT_MS, &err), ERR_INTERNAL, "mount ");
+}
+END_TEST
+
 START_TEST(malformed_requests_are_refused)
 {
 	static const char *const malformed[] = {"", "random", "2f9b3c1e-0d4a-4b6e-9a53-7c1d2e3f4a5",
@@ -216,5 +248,6 @@ END_TEST
 SCRATCH_MAIN("os/copy/fs_uuid", a_uuid_is_changed_as_often_as_wanted,
 	only_the_superblocks_of_a_clean_ext4_are_changed,
 	an_ext4_with_a_deleted_file_that_was_open_is_checked, what_is_in_use_is_left_alone,
-	malformed_requests_are_refused, a_program_that_changes_nothing_is_noticed,
-	a_program_that_fails_is_named, errors_that_need_a_decision_are_reported)
+	a_change_that_was_ended_is_repeated, a_damaged_xfs_is_no_copy, malformed_requests_are_refused,
+	a_program_that_changes_nothing_is_noticed, a_program_that_fails_is_named,
+	errors_that_need_a_decision_are_reported)
