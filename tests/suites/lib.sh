@@ -45,6 +45,24 @@ need_image() {
 	need_image_for ''
 }
 
+# choose_list SUITE LIST...: sets chosen_names to the scenarios of the list whose turn it is, one list a day, and left_names to those of the
+# others. TEST_TURN stands for the number of the day.
+choose_list() {
+	local suite=$1 lists turn
+	shift
+	lists=("$@")
+	turn=$((${TEST_TURN:-$(($(date +%s) / 86400))} % $#))
+	read -ra chosen_names <<<"${lists[turn]}"
+	unset "lists[turn]"
+	read -ra left_names <<<"${lists[*]}"
+	echo "SKIPPED: SCENARIOS OF OTHER DAYS, WHICH scripts/test $suite PLAYS WITH ANOTHER TEST_TURN (0 TO $(($# - 1)), NOT $turn): ${left_names[*]}" >&2
+}
+
+# count_left: counts left_names as skipped in the closing line of a suite, which comes in with all that it prints.
+count_left() {
+	awk -v left="${#left_names[@]}" '/^SUITE / { $4 += left } { print; fflush() }'
+}
+
 n_passed=0 n_failed=0
 
 # check NAME COMMAND...: counts a case, which passes if no step of the command fails. The command runs in a subshell, so what
