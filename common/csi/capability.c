@@ -58,13 +58,16 @@ int capabilities_require(Csi__V1__VolumeCapability *const *list, size_t n, bool 
 static int read_mount(
 	const Csi__V1__VolumeCapability__MountVolume *m, struct capability *cap, struct error **err)
 {
+	CLEANUP(strv_freep) char **given = NULL;
+
 	/* only for plugins with the capability VOLUME_MOUNT_GROUP; ignored, files would have the wrong group
 	 */
 	if (!str_empty(m->volume_mount_group))
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_mount_group is not supported");
 	cap->fs_type = m->fs_type;
 	for (size_t i = 0; i < m->n_mount_flags; i++)
-		strv_add(&cap->mount_flags, m->mount_flags[i]);
+		strv_add(&given, m->mount_flags[i]);
+	cap->mount_flags = allowed_mount_flags_split(given);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 struct capability {
 	bool block;
 	const char *fs_type; /* "" when not given, or for block; borrowed from the request */
-	char **mount_flags;  /* strv */
+	char **mount_flags;  /* strv, one flag each (allowed_mount_flags_split()) */
 	enum access_mode access_mode;
 };
 

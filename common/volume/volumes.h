@@ -410,7 +410,7 @@ struct use_request {
 	const char *target_path;  /* NULL when staging */
 	bool block;               /* the device itself: its node is bound to a file at the target */
 	const char *fs_type;      /* "": as created, or as staged */
-	char *const *mount_flags; /* strv from the capability */
+	char *const *mount_flags; /* strv from the capability, one flag each */
 	enum access_mode access_mode;
 	bool readonly; /* publish read-only */
 	const struct strmap *context;

@@ -33,7 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLEANUP(strv_freep) char **flags = fuzz_lines(in);
 	struct mount_entry e = {.options = options, .fs_options = options};
 
+	CLEANUP(strv_freep) char **split = allowed_mount_flags_split(flags);
+
 	for (size_t i = 0; flags && flags[i]; i++)
 		check_flag(flags[i], fs_type, &e);
+	for (size_t i = 0; split && split[i]; i++)
+		assert(*split[i] && !strchr(split[i], ','));
 	return 0;
 }

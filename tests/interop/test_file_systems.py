@@ -64,6 +64,21 @@ class FileSystems(Node):
         self.unuse(volume)
         self.delete_all()
 
+    def test_mount_flags_as_in_fstab(self):
+        """Lists with commas, and words that only mount(8) knows, as external-provisioner hands them on from mountOptions."""
+        flags = ["noatime,nodiratime", "nofail", "x-systemd.device-timeout=10,_netdev"]
+        request = csi_pb2.CreateVolumeRequest(name="volume", volume_capabilities=[driver.capability()],
+                                              capacity_range=csi_pb2.CapacityRange(required_bytes=16 * MIB))
+        request.volume_capabilities[0].mount.mount_flags.extend(flags)
+        created = self.future("Controller", "CreateVolume", request, csi_pb2.CreateVolumeResponse).result()
+        volume = created.volume.volume_id
+        self.stage(volume, *flags).result()
+        options = run("findmnt", "--noheadings", "--output", "VFS-OPTIONS", self.staging(volume)).strip().split(",")
+        self.assertLessEqual({"noatime", "nodiratime"}, set(options))
+        self.unstage(volume).result()
+        self.assertIn("bind", self.stage(volume, "noatime,bind").exception().details())
+        self.delete_all()
+
     def test_feature_that_the_kernel_does_not_know(self):
         """Of a newer mkfs: the error is the kernel's, and nothing is formatted."""
         volume = self.make("volume")

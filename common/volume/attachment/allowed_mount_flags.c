@@ -98,31 +98,35 @@ static bool has_name_in(const char *flag, const char *const *list, size_t n)
 	return false;
 }
 
-static int take_over(const char *flag, char ***out, struct error **err)
+static bool is_for_kernel(const char *flag)
 {
-	if (has_name_in(flag, dangerous, ARRAY_SIZE(dangerous)) || str_eq(flag, "errors=panic") ||
-		str_starts(flag, "X-"))
-		return refuse(flag, "a mount of a volume", err);
-	if (*flag && !str_starts(flag, "x-") &&
-		!has_name_in(flag, for_mount_program, ARRAY_SIZE(for_mount_program)))
-		strv_add(out, flag);
-	return 0;
+	return *flag && !str_starts(flag, "x-") &&
+	       !has_name_in(flag, for_mount_program, ARRAY_SIZE(for_mount_program));
 }
 
-int allowed_mount_flags_take_over(char *const *flags, char ***ret, struct error **err)
+char **allowed_mount_flags_split(char *const *flags)
 {
-	CLEANUP(strv_freep) char **out = NULL;
+	char **out = NULL;
 
 	for (size_t i = 0; flags && flags[i]; i++) {
 		for (const char *at = flags[i]; at;) {
 			CLEANUP(free_charp) char *one = x_strndup(at, strcspn(at, ","));
 
-			if (take_over(one, &out, err) < 0)
-				return -1;
+			if (is_for_kernel(one))
+				strv_add(&out, one);
 			at = strchr(at, ',');
 			at = at ? at + 1 : NULL;
 		}
 	}
-	*ret = TAKE_PTR(out);
+	return out;
+}
+
+int allowed_mount_flags_check_taken_over(char *const *flags, struct error **err)
+{
+	for (size_t i = 0; flags && flags[i]; i++) {
+		if (has_name_in(flags[i], dangerous, ARRAY_SIZE(dangerous)) ||
+			str_eq(flags[i], "errors=panic") || str_starts(flags[i], "X-"))
+			return refuse(flags[i], "a mount of a volume", err);
+	}
 	return 0;
 }

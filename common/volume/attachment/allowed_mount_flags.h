@@ -9,17 +9,22 @@
 
 #include "base/error.h"
 
-/** allowed_mount_flags_check() - every string of @flags (strv or NULL) is allowed for @fs_type; comma lists
- * are refused. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
+/**
+ * allowed_mount_flags_split() - the flags in @flags (strv or NULL) as the kernel may get them, one each:
+ * comma lists are taken apart, and words that mount(8) keeps to itself ("nofail", "_netdev",
+ * "x-systemd.automount") are left out. Return: strv_free(); NULL: none is left
+ */
+char **allowed_mount_flags_split(char *const *flags);
+
+/** allowed_mount_flags_check() - each of @flags, which have been split, is allowed for @fs_type. Return: 0,
+ * or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
 int allowed_mount_flags_check(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
 
 /**
- * allowed_mount_flags_take_over() - the flags of a volume that the Go driver made, one each, as they may be
- * handed to the kernel: comma lists are taken apart, and what mount(8) keeps to itself ("nofail", "_netdev")
- * is left out.
- * @ret: strv_free()
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag: what would turn the mount into something
- * else (bind, remount, propagation), reach another device (journal, log, loop) or stop the node
+ * allowed_mount_flags_check_taken_over() - each of @flags, which have been split, is harmless for a volume
+ * that the Go driver made.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag: one that would turn the mount into
+ * something else (bind, remount, propagation), reach another device (journal, log, loop) or stop the node
  * (errors=panic).
  */
-int allowed_mount_flags_take_over(char *const *flags, char ***ret, struct error **err) MUST_CHECK;
+int allowed_mount_flags_check_taken_over(char *const *flags, struct error **err) MUST_CHECK;

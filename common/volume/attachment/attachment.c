@@ -103,17 +103,17 @@ static void take_flags(struct attachment *a, char *const *asked)
 
 static int read_flags(struct attachment *a, struct error **err)
 {
-	CLEANUP(strv_freep) char **allowed = NULL;
+	char *const *asked = a->q->use->mount_flags;
 
 	if (!volume_record_is_taken_over(a->r)) {
-		if (allowed_mount_flags_check(a->q->use->mount_flags, a->fs_type, err) < 0)
+		if (allowed_mount_flags_check(asked, a->fs_type, err) < 0)
 			return -1;
-		take_flags(a, a->q->use->mount_flags);
+		take_flags(a, asked);
 		return 0;
 	}
-	if (allowed_mount_flags_take_over(a->q->use->mount_flags, &allowed, err) < 0)
+	if (allowed_mount_flags_check_taken_over(asked, err) < 0)
 		return err_wrap(err, "volume %s", a->r->id);
-	take_flags(a, allowed);
+	take_flags(a, asked);
 	drop_unknown(a);
 	return 0;
 }

@@ -131,14 +131,13 @@ static int check_request(const struct kata_publication *p, struct error **err)
 static int read_flags(struct kata_publication *p, struct error **err)
 {
 	char *const *asked = p->q->use->mount_flags;
+	const char *fs_type = p->r->fs_type ? p->r->fs_type : VOLUME_DEFAULT_FS;
+	int checked = volume_record_is_taken_over(p->r) ? allowed_mount_flags_check_taken_over(asked, err)
+							: allowed_mount_flags_check(asked, fs_type, err);
 
-	if (volume_record_is_taken_over(p->r))
-		return allowed_mount_flags_take_over(asked, &p->flags, err);
-	if (allowed_mount_flags_check(asked, p->r->fs_type ? p->r->fs_type : VOLUME_DEFAULT_FS, err) < 0)
-		return -1;
-	for (size_t i = 0; asked && asked[i]; i++)
+	for (size_t i = 0; checked == 0 && asked && asked[i]; i++)
 		strv_add(&p->flags, asked[i]);
-	return 0;
+	return checked;
 }
 
 static int find_staged(struct kata_publication *p, struct error **err)

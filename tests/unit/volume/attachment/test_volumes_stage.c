@@ -785,7 +785,7 @@ static void leave_go_volume(const char *id)
 /* It looked neither at access modes nor at mount flags. */
 START_TEST(volume_of_the_go_driver_is_staged_as_it_was)
 {
-	char *const flags[] = {(char[]){"nobarrier,noatime"}, (char[]){"commit=60"}, (char[]){"nofail"},
+	char *const flags[] = {(char[]){"nobarrier"}, (char[]){"noatime"}, (char[]){"commit=60"},
 		(char[]){"noinit_itable"}, (char[]){"ihashsize=7"}, NULL};
 	char *const dangerous[] = {(char[]){"errors=panic"}, NULL};
 	const char *type = _i ? "xfs" : "ext4";
