@@ -99,7 +99,7 @@ static void explain_space(const struct fit_node *node, const struct device_pool 
 	}
 	if (!is_contiguous(node, p) && p->used_up) {
 		add(a, FIT_METADATA, 0,
-			"no free %s: volume group %s cannot describe more volumes, however much space is "
+			"no free %s: volume group %s cannot have more volumes, however much space is "
 			"free",
 			p->used_up, p->name);
 		return;

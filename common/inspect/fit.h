@@ -31,7 +31,7 @@ enum fit_kind {
 	FIT_SPACE,         /* too little space is free */
 	FIT_FRAGMENTATION, /* enough space is free, but not in one extent */
 	FIT_LABELS,        /* no label slot is free */
-	FIT_METADATA,      /* the volume group cannot describe more volumes */
+	FIT_METADATA,      /* the volume group cannot have more volumes */
 	FIT_REGION,        /* disabled or read-only */
 	FIT_ERASING,       /* deleted volumes that are not erased yet take space */
 	FIT_SHARE,         /* the pool has only a share of the region */

@@ -320,7 +320,7 @@ static void note_described(struct device_pool *p, bool exists)
 		p->more_devices++;
 	else if (p->more_devices > 0)
 		p->more_devices--;
-	p->used_up = p->more_devices == 0 ? DEVICE_NO_TEXT : NULL;
+	p->used_up = p->more_devices == 0 ? p->limit : NULL;
 }
 
 static void note_free(struct device_pool *p, uint64_t free_bytes)

@@ -32,6 +32,8 @@ struct device {
 
 #define DEVICE_NO_SLOT "label slot"           /* namespaces are named there */
 #define DEVICE_NO_TEXT "room in the metadata" /* of a volume group */
+/* of a volume group, see vgchange(8), --logicalvolume */
+#define DEVICE_NO_VOLUME "volume in the limit max_lv"
 
 #define DEVICE_PARTS_MISSING "is incomplete: some of its devices are missing"
 #define DEVICE_EXPORTED      "is exported, so LVM does not use it; import it with vgimport(8)"
@@ -58,12 +60,13 @@ struct device_pool {
 			* not be touched */
 	const char *obstacle; /* why it is not complete, where that is known: DEVICE_PARTS_MISSING,
 			       * DEVICE_EXPORTED or NULL */
-	/* The resource that is used up, so that free space cannot be used: DEVICE_NO_SLOT, DEVICE_NO_TEXT or
-	 * NULL.
+	/* The resource that is used up, so that free space cannot be used: DEVICE_NO_SLOT, DEVICE_NO_TEXT,
+	 * DEVICE_NO_VOLUME or NULL.
 	 */
 	const char *used_up;
 	uint64_t max_devices;  /* how many devices can be described; 0: no limit is known */
 	uint64_t more_devices; /* how many more of them can be described */
+	const char *limit;     /* the resource that is used up then: DEVICE_NO_TEXT or DEVICE_NO_VOLUME */
 	bool closed; /* its devices are served, but no new ones are made: of the other device mode */
 	const char *fixed_size; /* why its devices cannot grow, and what to do instead; NULL: they can */
 };

@@ -93,30 +93,47 @@ static const struct nd_region *region_of(const struct device_lvm *m, const struc
 	return r;
 }
 
+/* How many volumes the group can have: its metadata and an administrator limit that. */
+static void set_limits(struct device_pool *p, const struct lvm_vg *vg)
+{
+	uint64_t more = lvm_metadata_more_volumes(vg);
+
+	p->max_devices = lvm_metadata_max_volumes(vg);
+	p->more_devices = more;
+	p->limit = DEVICE_NO_TEXT;
+	if (vg->max_lvs > 0 && (p->max_devices == 0 || vg->more_lvs < more)) {
+		p->max_devices = vg->max_lvs;
+		p->more_devices = vg->more_lvs;
+		p->limit = DEVICE_NO_VOLUME;
+	}
+	if (p->complete && p->max_devices > 0 && p->more_devices == 0) {
+		p->used_up = p->limit;
+		p->capacity.max_volume_bytes = p->capacity.max_sector_volume_bytes = 0;
+	}
+}
+
 /* LVM changes nothing in a group that lacks parts or is exported. */
 static struct device_pool to_pool(const struct device_lvm *m, const struct lvm_vg *vg)
 {
 	const struct nd_region *region = region_of(m, vg);
 	const char *obstacle = obstacle_of(vg);
-	bool complete = !obstacle;
-	bool usable = complete && (vg->mda_bytes == 0 || lvm_metadata_more_volumes(vg) > 0);
+	uint64_t usable_bytes = obstacle ? 0 : vg->free_bytes;
 
-	return (struct device_pool){
+	struct device_pool p = {
 		.uuid = x_strdup(vg->uuid),
 		.name = x_strdup(vg->name),
 		.capacity.total_bytes = vg->size_bytes,
 		.region = region ? x_strdup(region->identity) : NULL,
 		.region_bytes = region ? region->size_bytes : 0,
 		.capacity.available_bytes = vg->free_bytes,
-		.capacity.max_volume_bytes = usable ? vg->free_bytes : 0,
-		.capacity.max_sector_volume_bytes = usable ? vg->free_bytes : 0,
+		.capacity.max_volume_bytes = usable_bytes,
+		.capacity.max_sector_volume_bytes = usable_bytes,
 		.rules.unit_bytes = vg->extent_bytes,
-		.used_up = complete && !usable ? DEVICE_NO_TEXT : NULL,
-		.max_devices = lvm_metadata_max_volumes(vg),
-		.more_devices = lvm_metadata_more_volumes(vg),
-		.complete = complete,
+		.complete = !obstacle,
 		.obstacle = obstacle,
 	};
+	set_limits(&p, vg);
+	return p;
 }
 
 static struct device_list *to_list(const struct device_lvm *m)
@@ -264,7 +281,7 @@ static int fail_obstacle(
 			err, code, "device %s: volume group %s %s", spec->id, pool->name, pool->obstacle);
 	if (pool->used_up)
 		return err_set(err, code,
-			"device %s: no free %s of volume group %s: it cannot describe more volumes", spec->id,
+			"device %s: no free %s of volume group %s: it cannot have more volumes", spec->id,
 			pool->used_up, pool->name);
 	return err_set(err, code, "device %s: %ju bytes do not fit in volume group %s", spec->id,
 		(uintmax_t)spec->size_bytes, spec->pool);

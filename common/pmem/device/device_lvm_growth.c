@@ -144,7 +144,12 @@ static bool has_room(const struct device_lvm *m, const struct device *d, uint64_
 {
 	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
 
-	return !pool->used_up && size_bytes - d->size_bytes <= pool->capacity.max_volume_bytes;
+	uint64_t more_bytes = size_bytes - d->size_bytes;
+
+	/* A limit of volumes does not keep one from growing. */
+	if (pool->used_up && str_eq(pool->used_up, DEVICE_NO_VOLUME))
+		return more_bytes <= pool->capacity.available_bytes;
+	return !pool->used_up && more_bytes <= pool->capacity.max_volume_bytes;
 }
 
 static int refuse_full(
@@ -152,7 +157,7 @@ static int refuse_full(
 {
 	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
 
-	if (pool->used_up)
+	if (pool->used_up && !str_eq(pool->used_up, DEVICE_NO_VOLUME))
 		return err_set(
 			err, ERR_EXHAUSTED, "no free %s of volume group %s", pool->used_up, pool->name);
 	return err_set(err, ERR_EXHAUSTED, "%ju bytes more do not fit in volume group %s",

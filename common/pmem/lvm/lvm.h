@@ -105,6 +105,7 @@ struct lvm_pv {
 	char *vg_name; /* "" when in none */
 	char *vg_uuid;
 	uint64_t size_bytes;
+	uint64_t withheld_bytes; /* free space that LVM does not allocate, after pvchange -xn */
 	bool missing;
 };
 
@@ -112,12 +113,14 @@ struct lvm_vg {
 	char *name;
 	char *uuid;
 	uint64_t size_bytes;
-	uint64_t free_bytes;
+	uint64_t free_bytes; /* without that of devices from which LVM does not allocate */
 	uint64_t extent_bytes;
 	uint64_t seqno;     /* version of its metadata, increased by each change; 0: unknown */
 	uint64_t mda_bytes; /* size of its smallest metadata area, which holds two versions of the text; 0:
 			       unknown */
 	uint64_t mda_free_bytes; /* by how much the text may still grow */
+	uint64_t max_lvs;        /* limit of vgchange --logicalvolume; 0: none */
+	uint64_t more_lvs;       /* volumes until then */
 	unsigned missing_pvs;
 	bool exported; /* vgexport(8): LVM neither changes nor activates its volumes */
 };

@@ -14,6 +14,8 @@ enum field {
 	PV_SIZE,
 	PV_MISSING,
 	PV_UUID,
+	PV_ALLOCATABLE,
+	PV_FREE,
 	VG_NAME,
 	VG_UUID,
 	VG_SEQNO,
@@ -24,6 +26,8 @@ enum field {
 	VG_EXTENT_SIZE,
 	VG_MISSING_PV_COUNT,
 	VG_EXPORTED,
+	MAX_LV,
+	LV_COUNT,
 	LV_NAME,
 	LV_UUID,
 	LV_PATH,
@@ -42,6 +46,8 @@ static const char *const field_names[N_FIELDS] = {
 	[PV_SIZE] = "pv_size",
 	[PV_MISSING] = "pv_missing",
 	[PV_UUID] = "pv_uuid",
+	[PV_ALLOCATABLE] = "pv_allocatable",
+	[PV_FREE] = "pv_free",
 	[VG_NAME] = "vg_name",
 	[VG_UUID] = "vg_uuid",
 	[VG_SEQNO] = "vg_seqno",
@@ -52,6 +58,8 @@ static const char *const field_names[N_FIELDS] = {
 	[VG_EXTENT_SIZE] = "vg_extent_size",
 	[VG_MISSING_PV_COUNT] = "vg_missing_pv_count",
 	[VG_EXPORTED] = "vg_exported",
+	[MAX_LV] = "max_lv",
+	[LV_COUNT] = "lv_count",
 	[LV_NAME] = "lv_name",
 	[LV_UUID] = "lv_uuid",
 	[LV_PATH] = "lv_path",
@@ -192,11 +200,13 @@ static int read_answer(struct span json, bool log, row_fn fn, void *user, struct
 static int add_pv(struct lvm_report *r, const struct row *row, struct error **err)
 {
 	uint64_t size = 0;
+	uint64_t free_bytes = 0;
 
 	if (!*get(row, PV_NAME))
 		return 0;
-	if (get_u64(row, PV_SIZE, &size, err) < 0)
+	if (get_u64(row, PV_SIZE, &size, err) < 0 || get_u64(row, PV_FREE, &free_bytes, err) < 0)
 		return -1;
+	bool allocatable = !row->values[PV_ALLOCATABLE] || *get(row, PV_ALLOCATABLE);
 	r->pvs = x_realloc(r->pvs, r->n_pvs + 1, sizeof(*r->pvs));
 	r->pvs[r->n_pvs++] = (struct lvm_pv){
 		.path = x_strdup(get(row, PV_NAME)),
@@ -204,6 +214,7 @@ static int add_pv(struct lvm_report *r, const struct row *row, struct error **er
 		.vg_name = x_strdup(get(row, VG_NAME)),
 		.vg_uuid = x_strdup(get(row, VG_UUID)),
 		.size_bytes = size,
+		.withheld_bytes = allocatable ? 0 : free_bytes,
 		.missing = *get(row, PV_MISSING),
 	};
 	return 0;
@@ -213,6 +224,7 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 {
 	struct lvm_vg vg = {0};
 	uint64_t missing = 0;
+	uint64_t n_lvs = 0;
 
 	if (!*get(row, VG_NAME))
 		return 0;
@@ -230,6 +242,11 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 		return -1;
 	if (get_u64(row, VG_MDA_FREE, &vg.mda_free_bytes, err) < 0)
 		return -1;
+	if (get_u64(row, MAX_LV, &vg.max_lvs, err) < 0)
+		return -1;
+	if (get_u64(row, LV_COUNT, &n_lvs, err) < 0)
+		return -1;
+	vg.more_lvs = n_lvs < vg.max_lvs ? vg.max_lvs - n_lvs : 0;
 	vg.missing_pvs = (unsigned)missing;
 	vg.exported = *get(row, VG_EXPORTED);
 	vg.name = x_strdup(get(row, VG_NAME));
@@ -363,6 +380,22 @@ static size_t make_unique(
 	return kept + 1;
 }
 
+/* LVM counts the free space of devices from which nothing is allocated (pvchange -xn) as free space of the
+ * group. */
+static void subtract_withheld(struct lvm_report *r)
+{
+	for (size_t i = 0; i < r->n_vgs; i++) {
+		struct lvm_vg *vg = &r->vgs[i];
+		uint64_t withheld = 0;
+
+		for (size_t k = 0; k < r->n_pvs; k++) {
+			if (str_eq(r->pvs[k].vg_uuid, vg->uuid))
+				withheld += r->pvs[k].withheld_bytes;
+		}
+		vg->free_bytes -= withheld < vg->free_bytes ? withheld : vg->free_bytes;
+	}
+}
+
 int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err)
 {
 	int rc = read_answer(json, /* log= */ false, add_row, r, err);
@@ -370,6 +403,7 @@ int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err)
 	r->n_pvs = make_unique(r->pvs, r->n_pvs, sizeof(*r->pvs), compare_pvs, pv_done);
 	r->n_vgs = make_unique(r->vgs, r->n_vgs, sizeof(*r->vgs), compare_vgs, vg_done);
 	r->n_lvs = make_unique(r->lvs, r->n_lvs, sizeof(*r->lvs), compare_lvs, lv_done);
+	subtract_withheld(r);
 	return rc;
 }
 

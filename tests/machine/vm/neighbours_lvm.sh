@@ -161,6 +161,10 @@ capacity_is_below() {
 	[ "$(available)" -lt "$1" ]
 }
 
+capacity_is() {
+	[ "$(available)" = "$1" ]
+}
+
 group_is_exported() {
 	local group id before groups started
 	group=$(<"$scratch/second-group")
@@ -195,6 +199,26 @@ group_is_exported() {
 	stage "$(<"$scratch/first")"
 	unstage "$(<"$scratch/first")"
 	refused_stage UNAVAILABLE "$(<"$scratch/second")"
+}
+
+# An administrator takes a device out of use, or limits the volumes of a group: Kubernetes looks for another node. The driver does not know
+# it yet when the first call comes.
+group_gives_nothing() {
+	local group device before id
+	group=$(<"$scratch/second-group")
+	device=$(lvm pvs --noheadings -o pv_name -S "vg_name=$group" | tr -d ' ')
+	before=$(available)
+	lvm pvchange -qq -xn "$device"
+	refused RESOURCE_EXHAUSTED -size 96Mi -fs ext4 create lvm-withheld
+	await 60 capacity_is_below "$before"
+	lvm pvchange -qq -xy "$device"
+	await 60 capacity_is "$before"
+	lvm vgchange -qq -l "$(lvm vgs --noheadings -o lv_count "$group" | tr -d ' ')" "$group"
+	refused RESOURCE_EXHAUSTED -size 96Mi -fs ext4 create lvm-limited
+	[ "$(largest)" -lt $((96 << 20)) ]
+	lvm vgchange -qq -l 0 "$group"
+	id=$(create lvm-again 96Mi ext4)
+	delete "$id"
 }
 
 group_is_imported() {
@@ -367,6 +391,7 @@ prove lock-is-held-and-others-go-on lock_is_held
 prove lock-is-free-and-all-recovers lock_is_free_again
 prove group-is-exported group_is_exported
 prove group-is-imported group_is_imported
+prove group-gives-nothing group_gives_nothing
 prove region-that-fails-every-write region_fails_every_write
 prove group-of-the-same-name group_of_the_same_name
 prove copy-of-a-group-is-not-served copy_of_a_group

@@ -183,7 +183,39 @@ START_TEST(group_that_can_describe_no_more_volumes_is_exhausted)
 	ASSERT_OK(device_list_read(m, &room, &err));
 	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->capacity.max_volume_bytes, MIB(20));
 	ck_assert_ptr_null(device_list_pool(room, "uuid-a")->used_up);
-	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "cannot describe more volumes");
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "cannot have more volumes");
+}
+END_TEST
+
+START_TEST(group_with_a_limit_of_volumes_is_exhausted)
+{
+	OPEN(LIST(EMPTY_WITH("\"max_lv\":\"3\",\"lv_count\":\"3\"")),
+		LIST(EMPTY_WITH("\"max_lv\":\"3\",\"lv_count\":\"3\"")),
+		LIST(EMPTY_WITH("\"max_lv\":\"3\",\"lv_count\":\"2\"," METADATA("66048"))));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+	CLEANUP(device_list_freep) struct device_list *room = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert_uint_eq(device_list_pool(l, "uuid-a")->capacity.max_volume_bytes, 0);
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "limit max_lv");
+	ASSERT_OK(device_list_read(m, &room, &err));
+	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->capacity.max_volume_bytes, MIB(20));
+	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->more_devices, 1);
+}
+END_TEST
+
+/* pvchange -xn: LVM counts it as free space of the group. */
+START_TEST(space_from_which_nothing_is_allocated_is_not_free)
+{
+	OPEN(LIST(EMPTY_WITH("\"pv_allocatable\":\"\",\"pv_free\":\"16777216\"")),
+		LIST(EMPTY_WITH("\"pv_allocatable\":\"allocatable\",\"pv_free\":\"16777216\"")));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+	CLEANUP(device_list_freep) struct device_list *all = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert_uint_eq(device_list_pool(l, "uuid-a")->capacity.max_volume_bytes, MIB(4));
+	ASSERT_OK(device_list_read(m, &all, &err));
+	ck_assert_uint_eq(device_list_pool(all, "uuid-a")->capacity.max_volume_bytes, MIB(20));
 }
 END_TEST
 
@@ -465,6 +497,8 @@ int main(void)
 	tcase_add_test(tcase, failed_listing_says_nothing);
 	tcase_add_test(tcase, obstacles_are_found_without_a_try);
 	tcase_add_test(tcase, group_that_can_describe_no_more_volumes_is_exhausted);
+	tcase_add_test(tcase, group_with_a_limit_of_volumes_is_exhausted);
+	tcase_add_test(tcase, space_from_which_nothing_is_allocated_is_not_free);
 	tcase_add_test(tcase, obstacle_that_has_gone_is_none);
 	tcase_add_test(tcase, refusal_is_explained_by_a_look_not_by_words);
 	tcase_add_test(tcase, unfinished_device_is_removed);
