@@ -124,8 +124,10 @@ static bool enable_inactive(struct nd *nd, const struct convert_plan *plan, bool
 }
 
 /* Return: whether the namespace is to be grouped. */
-static bool convert_one(struct nd *nd, const struct convert_item *item, bool *ret_complete)
+static bool convert_one(
+	struct nd *nd, const struct convert_options *o, const struct convert_item *item, bool *ret_complete)
 {
+	const struct nd_look look = {memory_look, o->folder, item->region};
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
 
@@ -135,7 +137,7 @@ static bool convert_one(struct nd *nd, const struct convert_item *item, bool *re
 		*ret_complete = *ret_complete && item->action == CONVERT_LEAVE;
 		return false;
 	}
-	if (nd_convert(nd, item->ns, &ns, &err) < 0) {
+	if (nd_convert(nd, item->ns, o->force ? NULL : &look, &ns, &err) < 0) {
 		log_warn("namespace not converted", F_STR("region", item->region->name), F_ERR(err));
 		*ret_complete = false;
 		return false;
@@ -190,7 +192,7 @@ static bool carry_out(struct nd *nd, struct lvm *lvm, const struct convert_optio
 		const struct nd_region *r = &v->inv->regions[k];
 		CLEANUP(strv_freep) char **devs = NULL;
 		for (size_t i = 0; i < v->plan.n && !process_stop_signal(); i++)
-			if (v->plan.items[i].region == r && convert_one(nd, &v->plan.items[i], &complete))
+			if (v->plan.items[i].region == r && convert_one(nd, o, &v->plan.items[i], &complete))
 				strv_add(&devs, v->plan.items[i].ns->dev);
 		add_insisted(o, r, &devs);
 		if ((devs || has_pool(r)) && !group_region(nd, lvm, o->folder, r, devs))

@@ -120,12 +120,13 @@ static bool settle_all(struct nd *nd, const struct nd_inventory *inv, bool *ret_
 	return complete;
 }
 
-static void init_labels(struct nd *nd, const struct memory_advice *a, bool *ret_changed)
+static void init_labels(struct nd *nd, const char *folder, const struct memory_advice *a, bool *ret_changed)
 {
+	const struct nd_look look = {memory_look, folder, a->region};
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	*ret_changed = true;
-	if (nd_init_labels(nd, a->region, &err) < 0)
+	if (nd_init_labels(nd, a->region, &look, &err) < 0)
 		log_warn("labels not initialised", F_STR("region", a->region->name), F_ERR(err));
 	else
 		log_info("initialised blank label areas", F_STR("region", a->region->name),
@@ -158,7 +159,7 @@ static int prepare(struct nd *nd, struct lvm *lvm, const struct create_options *
 	for (size_t i = 0; i < advice.n && !process_stop_signal(); i++) {
 		const struct memory_advice *a = &advice.list[i];
 		if (a->action == MEMORY_INIT_LABELS && o->init_labels)
-			init_labels(nd, a, ret_changed);
+			init_labels(nd, o->folder, a, ret_changed);
 		for (size_t k = 0; a->action == MEMORY_CONVERT && o->convert_unlabelled && a->namespaces[k];
 			k++)
 			strv_add(&devs, a->namespaces[k]);

@@ -165,13 +165,14 @@ int nd_enable_device(struct nd *nd, const char *dev, struct error **err)
 	return rc;
 }
 
-int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
+int nd_convert(struct nd *nd, const struct nd_namespace *ns, const struct nd_look *look,
+	struct nd_namespace **ret, struct error **err)
 {
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
 	if (take_lock("convert ", ns->dev, &lock, err) < 0)
 		return -1;
-	int rc = nd->ops->convert(nd->self, ns, ret, err);
+	int rc = nd->ops->convert(nd->self, ns, look, ret, err);
 	if (rc < 0)
 		err_wrap(err, "convert %s", ns->dev);
 	return rc;
@@ -189,13 +190,18 @@ int nd_describe(struct nd *nd, const char *region, struct nd_memory *ret, struct
 	return rc;
 }
 
-int nd_init_labels(struct nd *nd, const struct nd_region *r, struct error **err)
+int nd_look_at(const struct nd_look *look, const struct nd_namespace *ns, struct error **err)
+{
+	return look ? look->run(look->folder, look->region, ns, err) : 0;
+}
+
+int nd_init_labels(struct nd *nd, const struct nd_region *r, const struct nd_look *look, struct error **err)
 {
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
 	if (take_lock("initialise labels of ", r->name, &lock, err) < 0)
 		return -1;
-	int rc = nd->ops->init_labels(nd->self, r, err);
+	int rc = nd->ops->init_labels(nd->self, r, look, err);
 	if (rc < 0)
 		err_wrap(err, "initialise labels of %s", r->name);
 	return rc;

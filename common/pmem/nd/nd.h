@@ -100,6 +100,16 @@ struct nd_memory {
 	char *problem;  /* or NULL */
 };
 
+/* Decides whether a namespace may vanish or be overwritten. It is asked while the block device is held
+ * exclusively, so that no program has begun to use the namespace when that happens. */
+struct nd_look {
+	/* Return: 0, or -1 with the reason why the namespace has to stay as it is. */
+	int (*run)(const char *folder, const struct nd_region *r, const struct nd_namespace *ns,
+		struct error **err);
+	const char *folder;
+	const struct nd_region *region;
+};
+
 struct nd_ops {
 	int (*list)(void *self, struct nd_inventory **ret, struct error **err);
 	int (*confirm)(void *self, const char *block_path, const char *uuid, struct error **err);
@@ -109,10 +119,11 @@ struct nd_ops {
 		struct error **err);
 	int (*enable)(void *self, const char *uuid, const char *name, struct error **err);
 	int (*enable_device)(void *self, const char *dev, struct error **err);
-	int (*convert)(
-		void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err);
+	int (*convert)(void *self, const struct nd_namespace *ns, const struct nd_look *look,
+		struct nd_namespace **ret, struct error **err);
 	int (*describe)(void *self, const char *region, struct nd_memory *ret, struct error **err);
-	int (*init_labels)(void *self, const struct nd_region *r, struct error **err);
+	int (*init_labels)(
+		void *self, const struct nd_region *r, const struct nd_look *look, struct error **err);
 	int (*settle_labels)(void *self, bool *ret_changed, struct error **err);
 	void (*close)(void *self);
 };
@@ -199,16 +210,17 @@ int nd_enable_device(struct nd *nd, const char *dev, struct error **err) MUST_CH
 /**
  * nd_convert() - make a bare namespace an fsdax one with its page map on the medium, called
  * POOL_NAMESPACE_NAME if there is a label that stores the name; its content is lost.
- * @ns:  as listed; if it has changed since, nothing is done
- * @ret: what was read back; nd_namespace_free()
+ * @ns:   as listed; if it has changed since, nothing is done
+ * @look: what it refuses is left as it is; NULL: nothing is refused
+ * @ret:  what was read back; nd_namespace_free()
  *
  * Killed at any point, it leaves a namespace that is inactive (nd_enable_device()), bare, or done. Start and
  * end of the block device are then zero. A failure leaves it bare, without its content. Return: 0, or -1 with
  * ERR_PRECONDITION (in use, not bare, changed), ERR_NOT_FOUND, ERR_INTERNAL (the kernel refused),
- * ERR_UNAVAILABLE (/sys read-only; as nd_list()).
+ * ERR_UNAVAILABLE (/sys read-only; as nd_list()), or as @look.
  */
-int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret,
-	struct error **err) MUST_CHECK;
+int nd_convert(struct nd *nd, const struct nd_namespace *ns, const struct nd_look *look,
+	struct nd_namespace **ret, struct error **err) MUST_CHECK;
 
 /** nd_describe() - decide what kind of memory the region @region ("region0") is made of. Reads the label
  * areas of its modules where the kernel uses no labels. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL,
@@ -221,15 +233,20 @@ void nd_memory_done(struct nd_memory *m);
 /**
  * nd_init_labels() - initialise the label areas of a region of ND_MEMORY_BLANK, whose raw namespace vanishes;
  * what is in the memory stays there.
- * @r: as listed
+ * @r:    as listed
+ * @look: decides by what each raw namespace holds
  *
- * Nothing is done where a namespace of the region is not raw or is in use, or a label area is not blank: each
- * is looked at again immediately before. What raw namespaces hold is for the caller to look at. On failure,
- * and by nd_settle_labels() after a kill, modules, region and namespaces are enabled again. Return: 0, or -1
- * with ERR_PRECONDITION (in use, not blank, changed), ERR_INTERNAL (the kernel refused), ERR_UNAVAILABLE
- * (/sys read-only; as nd_list()).
+ * Nothing is done where a namespace of the region is not raw, is in use or is refused by @look, or a label
+ * area is not blank: each is looked at again immediately before. On failure, and by nd_settle_labels() after
+ * a kill, modules, region and namespaces are enabled again. Return: 0, or -1 with ERR_PRECONDITION (in use,
+ * not blank, changed), ERR_INTERNAL (the kernel refused), ERR_UNAVAILABLE (/sys read-only; as nd_list()), or
+ * as @look.
  */
-int nd_init_labels(struct nd *nd, const struct nd_region *r, struct error **err) MUST_CHECK;
+int nd_init_labels(
+	struct nd *nd, const struct nd_region *r, const struct nd_look *look, struct error **err) MUST_CHECK;
+
+/** nd_look_at() - let @look, which may be NULL, decide about @ns. Return: 0, or -1 as it. */
+int nd_look_at(const struct nd_look *look, const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 
 /** nd_settle_labels() - enable what a killed nd_init_labels() has disabled; it is not continued. Idempotent.
  * Return: 0, or -1 with ERR_INTERNAL, ERR_UNAVAILABLE (as nd_list()). @ret_changed: whether one was killed.

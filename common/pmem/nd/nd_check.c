@@ -129,18 +129,24 @@ static int wipe_end(int fd, uint64_t size_bytes, struct error **err)
 	return blockdev_zero(fd, size_bytes - length, length, err);
 }
 
-int nd_wipe(const struct nd_namespace *ns, struct error **err)
+int nd_wipe_held(int fd, const struct nd_namespace *ns, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = -1;
-
-	if (nd_open_block_device(ns->block_path, &fd, err) < 0 || zero_ends(fd, ns->usable_bytes, err) < 0 ||
-		wipe_end(fd, ns->usable_bytes, err) < 0)
+	if (zero_ends(fd, ns->usable_bytes, err) < 0 || wipe_end(fd, ns->usable_bytes, err) < 0)
 		return err_wrap(err, "wipe old signatures");
 	/* Partitions of the old content appeared with the device. */
 	if (ioctl(fd, BLKRRPART) < 0 && errno != EINVAL)
 		return err_set_errno(
 			err, ERR_INTERNAL, errno, "drop the old partitions of %s", ns->block_path);
 	return 0;
+}
+
+int nd_wipe(const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (nd_open_block_device(ns->block_path, &fd, err) < 0)
+		return err_wrap(err, "wipe old signatures");
+	return nd_wipe_held(fd, ns, err);
 }
 
 int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct nd_inventory **ret_after,

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <linux/ndctl.h>
+#include <unistd.h>
 #include <uuid/uuid.h>
 
 #include "base/durable_step.h"
@@ -164,18 +165,15 @@ static int check_unchanged(const struct nd_namespace *ns, struct error **err)
 	return 0;
 }
 
-static int clear_content(const struct nd_namespace *ns, struct error **err)
+static int clear_content(int held, const struct nd_namespace *ns, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = -1;
 	uint64_t start = layout_round_down(ns->usable_bytes / MAP_SHARE, ZERO_ALIGN_BYTES);
 	uint64_t rest = ns->usable_bytes - start;
 
 	/* Info blocks of other modes lie in the first MiB, too. */
-	if (nd_wipe(ns, err) < 0)
+	if (nd_wipe_held(held, ns, err) < 0)
 		return -1;
-	if (blockdev_open_exclusive(ns->block_path, &fd, err) < 0)
-		return -1;
-	return blockdev_zero(fd, start, rest < MAP_EXTRA_BYTES ? rest : MAP_EXTRA_BYTES, err);
+	return blockdev_zero(held, start, rest < MAP_EXTRA_BYTES ? rest : MAP_EXTRA_BYTES, err);
 }
 
 static int set_label(struct ndctl_namespace *ndns, struct error **err)
@@ -202,9 +200,11 @@ static void give_back(struct ndctl_namespace *ndns, const char *name)
 	STEP("convert-undo-disable", ndctl_namespace_enable(ndns));
 }
 
-static int reconfigure(const struct nd_namespace *ns, struct error **err)
+/* Takes @held, which is open until the namespace is disabled. */
+static int reconfigure(int held, const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(nd_library_closep) struct ndctl_ctx *ctx = NULL;
+	CLEANUP(fd_closep) int fd = held;
 
 	if (nd_library_open(&ctx, err) < 0)
 		return -1;
@@ -212,8 +212,9 @@ static int reconfigure(const struct nd_namespace *ns, struct error **err)
 	struct ndctl_namespace *ndns = find(ctx, ns->dev);
 	if (!ndns)
 		return err_set(err, ERR_NOT_FOUND, "%s does not exist", ns->dev);
-	if (nd_disable(ns, err) < 0)
+	if (nd_disable_held(ns, err) < 0)
 		return -1;
+	close(TAKE_FD(fd));
 	if (set_label(ndns, err) < 0 || nd_claim_fsdax(ns->dev, err) < 0) {
 		give_back(ndns, ns->name);
 		return -1;
@@ -234,15 +235,19 @@ static int verify(const struct nd_namespace *before, const struct nd_namespace *
 	return 0;
 }
 
-int nd_convert_run(const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
+int nd_convert_run(const struct nd_namespace *ns, const struct nd_look *look, struct nd_namespace **ret,
+	struct error **err)
 {
+	CLEANUP(fd_closep) int held = -1;
 	CLEANUP(nd_namespace_freep) struct nd_namespace *now = NULL;
 
 	if (check_unchanged(ns, err) < 0 || nd_check_writable(ns->dev, err) < 0)
 		return -1;
-	if (clear_content(ns, err) < 0)
+	if (nd_hold(ns, look, &held, err) < 0)
+		return -1;
+	if (clear_content(held, ns, err) < 0)
 		return err_wrap(err, "clear the old content");
-	if (reconfigure(ns, err) < 0)
+	if (reconfigure(TAKE_FD(held), ns, err) < 0)
 		return -1;
 	if (read_namespace(ns->dev, &now, err) < 0 || verify(ns, now, err) < 0 || nd_wipe(now, err) < 0)
 		return -1;

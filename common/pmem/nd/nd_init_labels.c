@@ -135,10 +135,18 @@ static int check_region(const struct nd_region *r, struct error **err)
 	return nd_check_writable(r->name, err);
 }
 
-static int disable_all(const struct nd_region *r, struct ndctl_region *region, struct error **err)
+static int disable_namespace(const struct nd_namespace *ns, const struct nd_look *look, struct error **err)
+{
+	CLEANUP(fd_closep) int held = -1;
+
+	return nd_hold(ns, look, &held, err) < 0 ? -1 : nd_disable_held(ns, err);
+}
+
+static int disable_all(const struct nd_region *r, struct ndctl_region *region, const struct nd_look *look,
+	struct error **err)
 {
 	for (size_t i = 0; i < r->n_namespaces; i++)
-		if (nd_disable(&r->namespaces[i], err) < 0)
+		if (disable_namespace(&r->namespaces[i], look, err) < 0)
 			return -1;
 	int rc = STEP("labels-region-off", ndctl_region_disable_preserve(region));
 	return rc < 0 ? err_set_errno(err, ERR_INTERNAL, -rc, "disable %s", r->name) : 0;
@@ -186,7 +194,7 @@ static int init_modules(struct ndctl_region *region, struct error **err)
 	return 0;
 }
 
-static int disable_and_init(const struct nd_region *r, struct error **err)
+static int disable_and_init(const struct nd_region *r, const struct nd_look *look, struct error **err)
 {
 	CLEANUP(nd_library_closep) struct ndctl_ctx *ctx = NULL;
 
@@ -195,7 +203,7 @@ static int disable_and_init(const struct nd_region *r, struct error **err)
 	struct ndctl_region *region = find_region(ctx, r->name);
 	if (!region)
 		return err_set(err, ERR_NOT_FOUND, "%s does not exist", r->name);
-	if (disable_all(r, region, err) < 0)
+	if (disable_all(r, region, look, err) < 0)
 		return -1;
 	return init_modules(region, err);
 }
@@ -211,7 +219,7 @@ static int check_labelled(const char *name, struct error **err)
 	return 0;
 }
 
-int nd_init_labels_run(const struct nd_region *wanted, struct error **err)
+int nd_init_labels_run(const struct nd_region *wanted, const struct nd_look *look, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(error_freep) struct error *second = NULL;
@@ -227,7 +235,7 @@ int nd_init_labels_run(const struct nd_region *wanted, struct error **err)
 		return err_set(err, ERR_PRECONDITION, "%s has changed in the meantime", wanted->name);
 	if (check_region(r, err) < 0 || note_begin(r->name, err) < 0)
 		return -1;
-	int rc = disable_and_init(r, err);
+	int rc = disable_and_init(r, look, err);
 	if (bring_back(r->name, &second) < 0)
 		return rc < 0 ? err_wrap(err, "and it could not be enabled again (%s)", second->msg)
 			      : (*err = TAKE_PTR(second), -1);

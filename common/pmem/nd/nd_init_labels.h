@@ -12,7 +12,7 @@
 #include "pmem/nd/nd.h"
 
 /** nd_init_labels_run() - nd_init_labels() for the kernel. */
-int nd_init_labels_run(const struct nd_region *r, struct error **err) MUST_CHECK;
+int nd_init_labels_run(const struct nd_region *r, const struct nd_look *look, struct error **err) MUST_CHECK;
 
 /** nd_init_labels_settle() - nd_settle_labels() for the kernel. */
 int nd_init_labels_settle(bool *ret_changed, struct error **err) MUST_CHECK;

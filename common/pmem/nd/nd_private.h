@@ -28,6 +28,14 @@ int nd_claim_fsdax(const char *dev, struct error **err) MUST_CHECK;
  * with ERR_PRECONDITION (in use), ERR_DEADLINE (its node does not appear), ERR_INTERNAL. */
 int nd_disable(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 
+/** nd_hold() - open the block device of @ns exclusively, if it has one, and let @look decide then. Return: 0,
+ * or -1 as nd_open_block_device() and nd_look_at(). @ret_fd: caller closes */
+int nd_hold(const struct nd_namespace *ns, const struct nd_look *look, int *ret_fd,
+	struct error **err) MUST_CHECK;
+
+/** nd_disable_held() - nd_disable() by a caller that holds the block device: nd_hold(). */
+int nd_disable_held(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
+
 /** nd_remove() - nd_destroy() without reading back the result. Return: 0, or -1 as nd_destroy(). */
 int nd_remove(const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
@@ -43,11 +51,15 @@ int nd_block_device(const char *device, char **ret_path, uint64_t *ret_bytes, st
  * nd_convert() for the kernel. */
 int nd_convert_enable(const char *uuid, const char *name, struct error **err) MUST_CHECK;
 int nd_convert_enable_device(const char *dev, struct error **err) MUST_CHECK;
-int nd_convert_run(const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+int nd_convert_run(const struct nd_namespace *ns, const struct nd_look *look, struct nd_namespace **ret,
+	struct error **err) MUST_CHECK;
 
 /** nd_wipe() - zero the start and the end of the block device of @ns, and make the kernel drop its
  * partitions. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_DEADLINE (no device), ERR_INTERNAL. */
 int nd_wipe(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
+
+/** nd_wipe_held() - nd_wipe() by a caller that holds the block device as @fd. */
+int nd_wipe_held(int fd, const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 
 /** nd_check_writable() - check that sysfs can be written to: otherwise every write would fail with EROFS;
  * this error says why.

@@ -77,15 +77,15 @@ static int real_enable_device(void *self, const char *dev, struct error **err)
 	return nd_convert_enable_device(dev, err);
 }
 
-static int real_convert(
-	void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
+static int real_convert(void *self, const struct nd_namespace *ns, const struct nd_look *look,
+	struct nd_namespace **ret, struct error **err)
 {
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
 	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
-	return nd_convert_run(ns, ret, err);
+	return nd_convert_run(ns, look, ret, err);
 }
 
 static int real_describe(void *self, const char *region, struct nd_memory *ret, struct error **err)
@@ -98,14 +98,15 @@ static int real_describe(void *self, const char *region, struct nd_memory *ret, 
 	return nd_kind_read(region, ret, err);
 }
 
-static int real_init_labels(void *self, const struct nd_region *r, struct error **err)
+static int real_init_labels(
+	void *self, const struct nd_region *r, const struct nd_look *look, struct error **err)
 {
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
 	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
-	return nd_init_labels_run(r, err);
+	return nd_init_labels_run(r, look, err);
 }
 
 static int real_settle_labels(void *self, bool *ret_changed, struct error **err)

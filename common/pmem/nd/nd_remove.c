@@ -34,21 +34,37 @@ static int check_still(const struct nd_namespace *ns, struct error **err)
 						"%s has become another namespace in the meantime", ns->dev);
 }
 
-/* Opened exclusively, so that no other user has the block device open while it is removed. */
-int nd_disable(const struct nd_namespace *ns, struct error **err)
+int nd_hold(const struct nd_namespace *ns, const struct nd_look *look, int *ret_fd, struct error **err)
 {
-	CLEANUP(free_charp) char *holder = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (nd_attr(ns->dev, "holder", &holder, err) < 0)
-		return -1;
 	if (ns->block_path && nd_open_block_device(ns->block_path, &fd, err) < 0)
+		return -1;
+	if (nd_look_at(look, ns, err) < 0)
+		return -1;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int nd_disable_held(const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(free_charp) char *holder = NULL;
+
+	if (nd_attr(ns->dev, "holder", &holder, err) < 0)
 		return -1;
 	if (ns->active && STEP("nd-disable", nd_unbind(str_empty(holder) ? ns->dev : holder, err)) < 0)
 		return -1;
 	if (str_empty(holder))
 		return 0;
 	return STEP("nd-detach", nd_attr_write(holder, "namespace", "", err));
+}
+
+/* Opened exclusively, so that no other user has the block device open while it is removed. */
+int nd_disable(const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(fd_closep) int held = -1;
+
+	return nd_hold(ns, /* look= */ NULL, &held, err) < 0 ? -1 : nd_disable_held(ns, err);
 }
 
 /* A table's spare blocks first: without its info block they could not be found after a crash. Where no table

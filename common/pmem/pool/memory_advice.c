@@ -100,18 +100,14 @@ enum obstacle {
 	OBSTACLE_RECORD,  /* it was in a volume group */
 };
 
-/* @ret_text: caller frees */
-static enum obstacle find_obstacle(
+/* Use is not looked for. @ret_text: caller frees */
+static enum obstacle find_content(
 	const char *folder, const struct nd_region *r, const struct nd_namespace *ns, char **ret_text)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *type = NULL;
 	CLEANUP(free_charp) char *former = NULL;
 
-	if (raw_content_check_unused(ns->block_path, &err) < 0) {
-		*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
-		return OBSTACLE_USE;
-	}
 	if (raw_content_find(ns->block_path, &type, &err) < 0) {
 		*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
 		return err->code == ERR_PRECONDITION ? OBSTACLE_CONTENT : OBSTACLE_USE;
@@ -132,6 +128,28 @@ static enum obstacle find_obstacle(
 		return OBSTACLE_NONE;
 	*ret_text = x_asprintf("%s (%s) holds %s", ns->dev, ns->block_path, type);
 	return OBSTACLE_CONTENT;
+}
+
+/* @ret_text: caller frees */
+static enum obstacle find_obstacle(
+	const char *folder, const struct nd_region *r, const struct nd_namespace *ns, char **ret_text)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (raw_content_check_unused(ns->block_path, &err) == 0)
+		return find_content(folder, r, ns, ret_text);
+	*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
+	return OBSTACLE_USE;
+}
+
+int memory_look(
+	const char *folder, const struct nd_region *r, const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(free_charp) char *text = NULL;
+
+	if (find_content(folder, r, ns, &text) == OBSTACLE_NONE)
+		return 0;
+	return err_set(err, ERR_PRECONDITION, "%s", text);
 }
 
 static bool has_pool(const struct nd_region *r)

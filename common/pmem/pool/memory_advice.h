@@ -56,6 +56,12 @@ struct memory_devices {
 int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,
 	const struct memory_devices *devices, struct memory_advices *ret, struct error **err) MUST_CHECK;
 
+/** memory_look() - for struct nd_look: refuse a raw namespace that holds or held something, by what @r and
+ * records in @folder say and by what is on its device, which the caller has opened exclusively. Return: 0, or
+ * -1 with ERR_PRECONDITION. */
+int memory_look(const char *folder, const struct nd_region *r, const struct nd_namespace *ns,
+	struct error **err) MUST_CHECK;
+
 /** memory_advices_done() - release what @a owns; safe on a zeroed one. */
 void memory_advices_done(struct memory_advices *a);
 

@@ -111,6 +111,15 @@ content_is_left_alone() {
 	blkdiscard -fz /dev/pmem0
 }
 
+# The point is in the writing of the note, between the advice and the first step.
+content_that_appears_is_left_alone() {
+	labels_sum nmem0 >"$scratch/sum"
+	appears_between file-rename.after 'labels not initialised.*(/dev/pmem0) holds ext' -initLabels write_file_system
+	appears_between file-rename.after 'labels not initialised.*holds data of an unknown kind' -initLabels write_row
+	labels_sum nmem0 | diff "$scratch/sum" -
+	no_note_is_left
+}
+
 disabled_is_left_alone() {
 	ndctl disable-namespace namespace0.0
 	ns_init 0 -initLabels
@@ -188,6 +197,7 @@ blank_1() {
 	prove advise-names-blank-labels advise_names_blank_labels
 	prove nothing-is-done-without-the-flag nothing_is_done_without_the_flag
 	prove content-is-left-alone content_is_left_alone
+	prove content-that-appears-is-left-alone content_that_appears_is_left_alone
 	prove disabled-is-left-alone disabled_is_left_alone
 	prove odd-labels-are-left-alone odd_labels_are_left_alone
 	prove killed-before-and-behind-the-label killed_before_and_behind_the_label
@@ -229,6 +239,15 @@ unlabelled_memory_is_named() {
 	equal 'namespaces' "$(ndctl list -N | grep -cE '"mode":"raw"|"map":"mem"')" 3
 }
 
+# The point is in the making of the folders for records, between the plan and the conversion: the next one after those of a dry run.
+content_that_appears_is_not_converted() {
+	local hits
+	PMEM_STEP_TRACE=$scratch/trace pmem-ns-init "-statePath=$scratch/other" -dry-run convert namespace0.0
+	hits=$(grep -c 'folder-make.after' "$scratch/trace" || true)
+	appears_between "folder-make.after:$((hits + 1))" 'namespace not converted.*(/dev/pmem0) holds ext' \
+		"-statePath=$scratch/other" convert namespace0.0 write_file_system
+}
+
 # region1 holds something
 unlabelled_memory_is_converted() {
 	mke2fs -q -F /dev/pmem1
@@ -248,6 +267,7 @@ unlabelled_memory_is_converted() {
 unlabelled_1() {
 	load_modules nd_e820
 	prove unlabelled-memory-is-named unlabelled_memory_is_named
+	prove content-that-appears-is-not-converted content_that_appears_is_not_converted
 	prove unlabelled-memory-is-converted unlabelled_memory_is_converted
 	prove use-a-volume use_a_volume
 	prove kernel-does-not-complain kernel_is_content

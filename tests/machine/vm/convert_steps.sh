@@ -29,6 +29,32 @@ groups() {
 	echo "${names% }"
 }
 
+# appears_between STEP TEXT ARGUMENT... FUNCTION: pmem-ns-init with these arguments finds region0 unused, and is stopped at the step while
+# the function, which is given /dev/pmem0, writes to it. What it wrote is then refused, with the text, and stays.
+appears_between() {
+	local pid step=$1 text=$2 write=${*: -1}
+	PMEM_STOP_AT=$step pmem-ns-init "${@:3:$#-3}" >"$scratch/out" 2>"$scratch/log" &
+	pid=$!
+	await 60 is_stopped "$pid"
+	"$write" /dev/pmem0
+	head -c 16M /dev/pmem0 | sha256sum >"$scratch/written"
+	kill -CONT "$pid"
+	wait "$pid" || true
+	cat "$scratch/out" "$scratch/log"
+	says "$text"
+	equal 'mode' "$(ndctl list -n namespace0.0 | sed -n 's/.*"mode":"\(.*\)".*/\1/p')" raw
+	head -c 16M /dev/pmem0 | sha256sum | diff "$scratch/written" -
+	blkdiscard -fz /dev/pmem0
+}
+
+write_file_system() {
+	mke2fs -q -F "$1"
+}
+
+write_row() {
+	printf 'a row' | dd of="$1" bs=1 seek=100 conv=notrunc,fsync status=none
+}
+
 # stopped_at STEP: sets pid, of a conversion of namespace0.0 that has stopped itself there.
 stopped_at() {
 	PMEM_STOP_AT=$1 pmem-ns-init convert namespace0.0 >"$scratch/stopped" 2>&1 &

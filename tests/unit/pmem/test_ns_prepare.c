@@ -315,6 +315,51 @@ START_TEST(labels_that_cannot_be_initialised_are_reported)
 }
 END_TEST
 
+/* Another program writes to the memory of @node before the step that is advised for it. */
+static struct {
+	struct node *node;
+	enum content content;
+	const struct nd_ops *ops;
+} late;
+
+static int init_labels_late(
+	void *self, const struct nd_region *r, const struct nd_look *look, struct error **err)
+{
+	put_content(late.node, late.content);
+	return late.ops->init_labels(self, r, look, err);
+}
+
+static int convert_late(void *self, const struct nd_namespace *ns, const struct nd_look *look,
+	struct nd_namespace **ret, struct error **err)
+{
+	put_content(late.node, late.content);
+	return late.ops->convert(self, ns, look, ret, err);
+}
+
+START_TEST(content_that_appears_after_the_advice_is_refused)
+{
+	static const enum nd_memory_kind kinds[] = {ND_MEMORY_BLANK, ND_MEMORY_NO_LABELS};
+	static const enum content contents[] = {EXT4, INFO_BLOCK, INFO_BLOCK_BEHIND, UNKNOWN, RECORDED};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(contents); k++) {
+			struct nd_ops ops;
+			CLEANUP(node_done) struct node n;
+			node_open(&n, kinds[i], NOTHING);
+			ops = *n.nd->ops;
+			late.node = &n;
+			late.content = contents[k];
+			late.ops = n.nd->ops;
+			ops.init_labels = init_labels_late;
+			ops.convert = convert_late;
+			n.nd->ops = &ops;
+			ck_assert(!create(&n, true, true));
+			ck_assert_str_eq(state_of(&n), "raw");
+			ck_assert(!create(&n, true, true));
+		}
+}
+END_TEST
+
 START_TEST(advise_is_written_for_people_and_programs)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
@@ -390,6 +435,7 @@ int main(void)
 	tcase_add_loop_test(tcase, create_does_only_what_its_flags_say, 0, ARRAY_SIZE(rows));
 	tcase_add_test(tcase, pool_is_made_in_the_same_run);
 	tcase_add_test(tcase, labels_that_cannot_be_initialised_are_reported);
+	tcase_add_test(tcase, content_that_appears_after_the_advice_is_refused);
 	tcase_add_test(tcase, devices_without_a_region_are_named);
 	tcase_add_test(tcase, advise_is_written_for_people_and_programs);
 	return unit_runner_finish(srunner_create(suite));

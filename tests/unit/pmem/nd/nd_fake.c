@@ -330,8 +330,8 @@ static int reconfigure(
 	return stops_at(fake, ND_FAKE_MAPPED, err) ? -1 : 0;
 }
 
-static int fake_convert(
-	void *self, const struct nd_namespace *wanted, struct nd_namespace **ret, struct error **err)
+static int fake_convert(void *self, const struct nd_namespace *wanted, const struct nd_look *look,
+	struct nd_namespace **ret, struct error **err)
 {
 	struct fake *fake = self;
 	const struct nd_region *r;
@@ -347,7 +347,7 @@ static int fake_convert(
 		fake->fail = 0;
 		return err_set(err, code, "the kernel refused");
 	}
-	if (reconfigure(fake, r, ns, err) < 0)
+	if (nd_look_at(look, ns, err) < 0 || reconfigure(fake, r, ns, err) < 0)
 		return -1;
 	*ret = show_namespace(ns);
 	return 0;
@@ -372,7 +372,8 @@ static int fake_describe(void *self, const char *region, struct nd_memory *ret, 
 	return 0;
 }
 
-static int fake_init_labels(void *self, const struct nd_region *wanted, struct error **err)
+static int fake_init_labels(
+	void *self, const struct nd_region *wanted, const struct nd_look *look, struct error **err)
 {
 	struct fake *fake = self;
 	struct nd_region *r = find_region(fake, wanted->bus, wanted->name);
@@ -386,6 +387,8 @@ static int fake_init_labels(void *self, const struct nd_region *wanted, struct e
 	while (r->n_namespaces > 0) {
 		if (!r->namespaces[0].bare || !r->namespaces[0].active)
 			return err_set(err, ERR_PRECONDITION, "%s is not raw", r->namespaces[0].dev);
+		if (nd_look_at(look, &r->namespaces[0], err) < 0)
+			return -1;
 		remove_namespace(r, 0);
 	}
 	r->has_labels = true;
