@@ -112,7 +112,8 @@ static void read_node(const struct doctor_args *a, const char *state_path, struc
 		(void)!state_holder(store, holder, &ignored_too);
 }
 
-/* Return: whether regions and NVDIMMs could be looked at. CXL devices that cannot be read are left out. */
+/* Where regions cannot be listed, other memory is looked at. Return: whether it could be. CXL devices that
+ * cannot be read are left out. */
 static bool advise_on_memory(const struct doctor_args *a, const char *state_path,
 	const struct nd_inventory *regions, const struct dimms *modules, struct memory_advices *ret)
 {
@@ -120,11 +121,13 @@ static bool advise_on_memory(const struct doctor_args *a, const char *state_path
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	CLEANUP(error_freep) struct error *ignored_too = NULL;
 	CLEANUP(cxl_topology_done) struct cxl_topology cxl = {0};
+	CLEANUP(hidden_memories_done) struct hidden_memories hidden = {0};
 	CLEANUP(nd_closep) struct nd *nd = NULL;
-	struct memory_devices devices = {.modules = modules};
+	struct memory_devices devices = {.hidden = &hidden, .modules = modules};
 
-	if (str_eq(a->c.o.device_manager, "fake") || !regions || nd_open_real(&nd, &ignored) < 0)
+	if (str_eq(a->c.o.device_manager, "fake") || (regions && nd_open_real(&nd, &ignored) < 0))
 		return false;
+	hidden_memories_find("", &hidden);
 	if (cxl_real() && cxl_read(cxl_real(), &cxl, &ignored_too) == 0)
 		devices.cxl = &cxl;
 	return memory_advise(nd, folder, regions, &devices, ret, &ignored) == 0;

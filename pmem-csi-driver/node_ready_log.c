@@ -32,11 +32,15 @@ static int read_advice(
 	const char *state_path, struct nd_inventory **ret_inv, struct memory_advices *ret, struct error **err)
 {
 	CLEANUP(free_charp) char *folder = pool_backup_folder(state_path);
+	CLEANUP(hidden_memories_done) struct hidden_memories hidden = {0};
+	const struct memory_devices devices = {.hidden = &hidden};
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 
-	if (nd_open_real(&nd, err) < 0 || nd_list(nd, ret_inv, err) < 0)
+	if (nd_open_real(&nd, err) == 0 ? nd_list(nd, ret_inv, err) < 0 : (*err)->code != ERR_PRECONDITION)
 		return -1;
-	return memory_advise(nd, folder, *ret_inv, /* devices= */ NULL, ret, err);
+	error_clear(err);
+	hidden_memories_find("", &hidden);
+	return memory_advise(nd, folder, *ret_inv, &devices, ret, err);
 }
 
 /* A line for each piece of memory that is not used. */

@@ -55,7 +55,8 @@ bool cmd_plan(const struct nd_inventory *inv, unsigned percent, bool json, struc
 void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool json, struct buf *out);
 
 /** cmd_advise() - write what each piece of memory is, whether it is used, and the commands that change that,
- * as text or as one JSON document. @out: appended to. Return: 0, or -1 as memory_advise(). */
+ * as text or as one JSON document. @inv: as for memory_advise(). @out: appended to. Return: 0, or -1 as
+ * memory_advise(). */
 int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,
 	const struct memory_devices *devices, bool json, struct buf *out, struct error **err) MUST_CHECK;
 

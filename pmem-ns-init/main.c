@@ -151,6 +151,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 	return 0;
 }
 
+/* @nd: NULL: there are no regions, and the command is advise */
 static int show(struct nd *nd, struct lvm *lvm, const struct options *o, const char *folder,
 	bool *ret_complete, struct error **err)
 {
@@ -158,15 +159,17 @@ static int show(struct nd *nd, struct lvm *lvm, const struct options *o, const c
 	CLEANUP(dax_list_freep) struct dax_list *dax = NULL;
 	CLEANUP(dimms_done) struct dimms modules = {0};
 	CLEANUP(cxl_topology_done) struct cxl_topology cxl = {0};
-	const struct memory_devices devices = {.modules = &modules, .cxl = &cxl};
+	CLEANUP(hidden_memories_done) struct hidden_memories hidden = {0};
+	const struct memory_devices devices = {.hidden = &hidden, .modules = &modules, .cxl = &cxl};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	bool json = str_eq(o->output, "json");
 
-	if (inventory_read(nd, lvm, &inv, err) < 0)
+	if (nd && inventory_read(nd, lvm, &inv, err) < 0)
 		return -1;
 	if (str_eq(o->command, "plan")) {
 		*ret_complete = cmd_plan(inv, o->percent, json, &out);
 	} else if (str_eq(o->command, "advise")) {
+		hidden_memories_find("", &hidden);
 		if (dimms_read(&modules, err) < 0 || (cxl_real() && cxl_read(cxl_real(), &cxl, err) < 0) ||
 			cmd_advise(nd, folder, inv, &devices, json, &out, err) < 0)
 			return -1;
@@ -193,12 +196,14 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		process_defer_stop();
 	if (cxl_nd_open(o->cxl_rule == CXL_OFF ? NULL : o->state_path, &nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
-		if (!creating || (*err)->code != ERR_PRECONDITION)
+		if ((!creating && !str_eq(o->command, "advise")) || (*err)->code != ERR_PRECONDITION)
 			return -1;
-		log_warn("no persistent memory", F_ERR(*err));
+		if (creating)
+			log_warn("no persistent memory: pmem-ns-init advise says what there is", F_ERR(*err));
 		error_clear(err);
-		*ret_complete = false;
-		return 0;
+		*ret_complete = !creating;
+		if (creating)
+			return 0;
 	}
 
 	/* So few commands are run that starting LVM's shell would not pay off. */

@@ -456,6 +456,7 @@ class Errors(unittest.TestCase):
     # Files whose texts say all there is to say.
     NOT_EXPLAINED = {
         "common/os/process.c": "as root is all there is to it",
+        "common/pmem/pool/hidden_memory.c": "a command, printed behind its reason, which is explained",
         "common/inspect/repair.c": "printed by check -repair; names the path to unmount",
     }
 

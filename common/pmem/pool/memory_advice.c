@@ -373,8 +373,18 @@ static void advise_on_cxl(const struct cxl_device *device, struct memory_advice 
 	add_command(a, x_strdup("pmem-ns-init create -cxlRegions=create"));
 }
 
+static void advise_on_hidden(const struct hidden_memory *m, struct memory_advice *a)
+{
+	a->name = x_strdup(m->name);
+	a->what = x_strdup(m->what);
+	set_state(a, MEMORY_BY_HAND, x_strdup(m->state));
+	add_command(a, x_strdup(m->command));
+}
+
 static void advise_on_devices(const struct memory_devices *d, struct memory_advices *all)
 {
+	for (size_t i = 0; d->hidden && i < d->hidden->n; i++)
+		advise_on_hidden(&d->hidden->list[i], append(all));
 	for (size_t i = 0; d->modules && i < d->modules->n; i++)
 		if (!d->modules->list[i].regions && !d->modules->list[i].is_cxl)
 			advise_on_module(&d->modules->list[i], append(all));
@@ -388,7 +398,7 @@ int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *
 {
 	CLEANUP(memory_advices_done) struct memory_advices all = {0};
 
-	for (size_t i = 0; i < inv->n_regions; i++) {
+	for (size_t i = 0; inv && i < inv->n_regions; i++) {
 		CLEANUP(nd_memory_done) struct nd_memory m = {0};
 		const struct nd_region *r = &inv->regions[i];
 

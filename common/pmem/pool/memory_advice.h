@@ -11,6 +11,7 @@
 #include "pmem/cxl/cxl.h"
 #include "pmem/nd/nd.h"
 #include "pmem/nd/nd_dimms.h"
+#include "pmem/pool/hidden_memory.h"
 
 enum memory_action {
 	MEMORY_NOTHING,     /* it is used, or will be, or cannot be */
@@ -39,6 +40,7 @@ struct memory_advices {
 /* Devices that memory is made of, on which is advised if they are part of no region. NULL: not on such
  * devices. */
 struct memory_devices {
+	const struct hidden_memories *hidden;
 	const struct dimms *modules; /* all of them, of which those of CXL are left to @cxl */
 	const struct cxl_topology *cxl;
 };
@@ -47,7 +49,7 @@ struct memory_devices {
  * memory_advise() - advise on each region of @inv, and on devices that are part of none.
  * @nd:     that has listed @inv
  * @folder: of pool_backup.h; NULL: there are no records
- * @inv:    after pool_vg_claim(); outlives the advice
+ * @inv:    after pool_vg_claim(); outlives the advice; NULL: there are no regions, and @nd may be NULL
  * @devices: NULL: only regions are advised on
  * @ret:    memory_advices_done()
  *

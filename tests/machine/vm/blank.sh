@@ -59,6 +59,29 @@ advise_names_blank_labels() {
 	advised_for region1 blank-labels init-labels 'create -initLabels'
 }
 
+# The only bus is that of the NVDIMMs; each command that is named is run.
+memory_without_a_driver_is_named() {
+	echo ACPI0012:00 >/sys/bus/acpi/drivers/nfit/unbind
+	pmem-ns-init advise >"$scratch/out"
+	says 'module nfit is loaded, but has not taken it'
+	modprobe -C /dev/null -r nd_pmem nd_e820 virtio_pmem nfit
+	[ ! -e /sys/bus/nd/devices ]
+	pmem-ns-init advise >"$scratch/out"
+	says '^NFIT: NVDIMMs that the firmware describes$'
+	says '^ *modprobe nfit$'
+	ns_init 0
+	says 'no persistent memory: pmem-ns-init advise says'
+	pmem-csi-driver doctor -deviceManager=lvm "-statePath=$state" >"$scratch/out" || true
+	says '^problem  memory  *NFIT: NVDIMMs .*: modprobe nfit$'
+	load_modules nfit
+	pmem-ns-init advise >"$scratch/out"
+	says '^region0, region1: regions whose namespaces have no block devices$'
+	says '^ *modprobe nd_pmem$'
+	load_modules nd_pmem
+	pmem-ns-init advise >"$scratch/out"
+	fails grep modprobe "$scratch/out"
+}
+
 nothing_is_done_without_the_flag() {
 	labels_sum nmem0 >"$scratch/sum"
 	ns_init 0
@@ -195,6 +218,7 @@ kernel_is_content() {
 
 blank_1() {
 	prove advise-names-blank-labels advise_names_blank_labels
+	prove memory-without-a-driver-is-named memory_without_a_driver_is_named
 	prove nothing-is-done-without-the-flag nothing_is_done_without_the_flag
 	prove content-is-left-alone content_is_left_alone
 	prove content-that-appears-is-left-alone content_that_appears_is_left_alone
