@@ -153,6 +153,13 @@ static bool read_host_lvm(const struct doctor_args *a, struct lvm_host *ret, str
 	return root && str_eq(a->c.o.device_manager, "direct") && lvm_host_read(root, ret, ret_why) == 0;
 }
 
+/* Return: whether they could be looked at. */
+static bool look_at_cxl(
+	const struct doctor_args *a, const char *state_path, struct cxl_findings *ret, struct error **ret_why)
+{
+	return !str_eq(a->c.o.device_manager, "fake") && cxl_regions_look(state_path, ret, ret_why) == 0;
+}
+
 static int examine_node(const struct doctor_args *a, struct error **err)
 {
 	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
@@ -181,8 +188,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	bool dimms_known = read_dimms(a, state_path, &dimms);
 	bool memory_known =
 		advise_on_memory(a, state_path, map.regions, dimms_known ? &dimms : NULL, &memory);
-	bool cxl_known = !str_eq(a->c.o.device_manager, "fake") &&
-			 cxl_regions_look(state_path, &cxl, &not_looked_at) == 0;
+	bool cxl_known = look_at_cxl(a, state_path, &cxl, &not_looked_at);
 	bool host_lvm_known = read_host_lvm(a, &host_lvm, &not_read);
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
@@ -198,6 +204,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.dimms = dimms_known ? &dimms : NULL,
 		.durabilities = counted ? &view.durabilities : NULL,
 		.cxl = cxl_known ? &cxl : NULL,
+		.cxl_problem = not_looked_at ? not_looked_at->msg : NULL,
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
 		.holder = holder,

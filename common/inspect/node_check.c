@@ -204,6 +204,9 @@ static void check_cxl(struct look *l)
 		[CXL_PROBLEM] = NODE_PROBLEM};
 	const struct cxl_findings *f = l->config->cxl;
 
+	if (l->config->cxl_problem)
+		node_findings_add(l->f, "cxl-region", is_root(l) ? NODE_PROBLEM : NODE_UNKNOWN,
+			"CXL memory cannot be looked at: %s", l->config->cxl_problem);
 	for (size_t i = 0; f && i < f->n; i++)
 		node_findings_add(l->f, "cxl-region", levels[f->list[i].kind], "%s", f->list[i].text);
 }

@@ -38,6 +38,7 @@ struct node_check_config {
 	const char *regions_problem;         /* why they are */
 	const struct region_durabilities *durabilities; /* of regions; NULL: unknown */
 	const struct cxl_findings *cxl;                 /* NULL: unknown */
+	const char *cxl_problem;                        /* why they are; NULL: not looked at */
 	uid_t user;                             /* that looks: what only root may see is unknown to others */
 	pid_t holder;                           /* of the state folder; 0: none is seen */
 	const char *not_ready;                  /* what a driver that was asked said; NULL: nothing */

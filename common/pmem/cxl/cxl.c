@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 int cxl_read(const struct cxl *cxl, struct cxl_topology *ret, struct error **err)
 {
 	return cxl->ops->read(cxl->self, ret, err);
@@ -29,6 +31,7 @@ bool cxl_window_eq(const struct cxl_window *a, const struct cxl_window *b)
 void cxl_topology_done(struct cxl_topology *t)
 {
 	free(t->devices);
+	strv_free(t->unreadable);
 	free(t->roots);
 	free(t->sets);
 	*t = (struct cxl_topology){0};

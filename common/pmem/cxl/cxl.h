@@ -74,6 +74,7 @@ struct cxl_root {
 struct cxl_topology {
 	struct cxl_device *devices; /* with persistent memory */
 	size_t n_devices;
+	char **unreadable;      /* names of memory devices that libcxl cannot read: strv or NULL */
 	struct cxl_root *roots; /* that take persistent memory */
 	size_t n_roots;
 	struct cxl_set *sets; /* regions of persistent memory */

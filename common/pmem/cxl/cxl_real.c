@@ -3,6 +3,7 @@
  * cxl.h for the kernel of this host, through libcxl with a fresh context for each operation. The sequence is
  * that of create_region() and destroy_region() of ndctl's cxl/region.c.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -107,7 +108,7 @@ static void read_devices(struct cxl_ctx *ctx, struct cxl_topology *t)
 
 	cxl_memdev_foreach(ctx, memdev)
 	{
-		if (cxl_memdev_get_pmem_size(memdev) == 0)
+		if (cxl_memdev_get_pmem_size(memdev) == 0 || cxl_memdev_get_serial(memdev) == ULLONG_MAX)
 			continue;
 		t->devices = x_realloc(t->devices, t->n_devices + 1, sizeof(*t->devices));
 		struct cxl_device *d = &t->devices[t->n_devices++];
@@ -117,6 +118,35 @@ static void read_devices(struct cxl_ctx *ctx, struct cxl_topology *t)
 			.used = is_used(memdev)};
 		copy_name(d->name, cxl_memdev_get_devname(memdev));
 	}
+}
+
+/* libcxl passes over a device that has no node in /dev, and replaces a serial number and a size that it
+ * cannot read by the largest number and by 0 (add_cxl_memdev() of cxl/lib/libcxl.c). */
+static bool is_readable(struct cxl_ctx *ctx, const char *name)
+{
+	CLEANUP(free_charp) char *size = x_asprintf(CXL_DEVICES "/%s/pmem/size", name);
+	struct cxl_memdev *memdev;
+
+	cxl_memdev_foreach(ctx, memdev)
+	{
+		if (str_eq(cxl_memdev_get_devname(memdev), name))
+			return cxl_memdev_get_serial(memdev) != ULLONG_MAX && access(size, R_OK) == 0;
+	}
+	return false;
+}
+
+static int find_unreadable(struct cxl_ctx *ctx, char ***ret, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (dir_open(CXL_DEVICES, /* create= */ false, 0, &fd, err) < 0 || dir_list(fd, &names, err) < 0)
+		return -1;
+	for (char **name = names; *name; name++)
+		if (str_starts(*name, "mem") && isdigit((unsigned char)(*name)[strlen("mem")]) &&
+			!is_readable(ctx, *name))
+			strv_add(ret, *name);
+	return 0;
 }
 
 static struct cxl_device *find_device(const struct cxl_topology *t, struct cxl_memdev *memdev)
@@ -240,7 +270,7 @@ static int real_read(void *self, struct cxl_topology *ret, struct error **err)
 	struct cxl_bus *bus;
 
 	(void)self;
-	if (context_new(&ctx, err) < 0)
+	if (context_new(&ctx, err) < 0 || find_unreadable(ctx, &t.unreadable, err) < 0)
 		return -1;
 	read_devices(ctx, &t);
 	cxl_bus_foreach(ctx, bus){cxl_decoder_foreach(cxl_bus_get_port(bus), decoder){

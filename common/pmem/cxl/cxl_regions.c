@@ -213,14 +213,20 @@ static int settle(struct settling *s, struct error **err)
 		return -1;
 	for (char **text = s->records.damaged; text && *text; text++)
 		add(s->f, CXL_PROBLEM, "the record of a CXL region cannot be used: %s", *text);
+	for (char **name = s->t.unreadable; name && *name; name++)
+		add(s->f, CXL_PROBLEM,
+			"CXL memory device %s cannot be read: its node /dev/cxl/%s is missing, or serial or pmem/size "
+			"in /sys/bus/cxl/devices/%s; in a container mount the host's /dev",
+			*name, *name, *name);
 	for (size_t i = 0; i < s->records.n; i++)
 		settle_record(s, &s->records.list[i]);
 	if (look_again(s, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->t.n_sets; i++)
 		settle_set(s, &s->t.sets[i]);
-	/* Devices of a record that cannot be read look unused. */
-	if (s->rule != CXL_CREATE || s->records.damaged)
+	/* Devices of a record that cannot be read look unused, and one that cannot be read would be left out.
+	 */
+	if (s->rule != CXL_CREATE || s->records.damaged || s->t.unreadable)
 		return 0;
 	for (size_t i = 0; i < s->t.n_roots; i++) {
 		create_below(s, i);

@@ -99,6 +99,19 @@ devices_without_region_are_named() {
 	fails advises '^ *cxl enable-memdev' >/dev/null
 }
 
+# As in a container that does not have the host's /dev: libcxl passes over the device.
+device_without_a_node_is_named() {
+	local device
+	device=$(cxl_memdev $second)
+	mv "/dev/cxl/$device" "$scratch/node"
+	doctor_says "CXL memory device $device cannot be read: its node /dev/cxl/$device is missing"
+	grep -q libnvdimm "$scratch/doctor"
+	fails ns_init -cxlRegions=create -strict
+	said_by_ns_init "CXL memory device $device cannot be read"
+	no_region
+	mv "$scratch/node" "/dev/cxl/$device"
+}
+
 region_is_made() {
 	ns_init -cxlRegions=create -useforfsdax=100 -strict
 	said_by_ns_init 'was made'
@@ -132,6 +145,7 @@ volume_is_written() {
 boot_first() {
 	prove without-a-rule-nothing-is-made without_a_rule_nothing_is_made
 	prove devices-without-region-are-named devices_without_region_are_named
+	prove device-without-a-node-is-named device_without_a_node_is_named
 	prove region-is-made region_is_made
 	prove repeated-it-changes-nothing repeated_it_changes_nothing
 	prove volume-is-written volume_is_written

@@ -14,6 +14,7 @@
 #include "unit/os/scratch.h"
 
 static struct cxl_findings cxl_findings;
+static const char *cxl_problem; /* or NULL */
 static struct node_findings found;
 static struct nd_region region;
 static const char *not_ready;
@@ -73,7 +74,8 @@ static void look(const char *mode, const char *mountinfo)
 		.memory = memory,
 		.host_lvm = host_lvm,
 		.host_lvm_problem = host_lvm_problem,
-		.cxl = &cxl_findings,
+		.cxl = cxl_problem ? NULL : &cxl_findings,
+		.cxl_problem = cxl_problem,
 		.direct_volumes_dir = "/run/direct",
 		.volumes = &volumes,
 		.holder = holder,
@@ -288,6 +290,22 @@ START_TEST(cxl_region_that_is_missing_or_refused_is_a_problem)
 }
 END_TEST
 
+START_TEST(cxl_memory_that_cannot_be_read_is_a_problem_beside_the_others)
+{
+	make_good_node();
+	look("lvm", shared);
+	size_t n = found.n;
+	cxl_problem = "CXL regions: open libcxl: Input/output error";
+	look("lvm", shared);
+	cxl_problem = NULL;
+	ck_assert_uint_eq(found.n, n + 1);
+	ck_assert_int_eq(level_of("cxl-region"), NODE_PROBLEM);
+	ck_assert_str_eq(text_of("cxl-region"),
+		"CXL memory cannot be looked at: CXL regions: open libcxl: Input/output error");
+	node_findings_done(&found);
+}
+END_TEST
+
 static size_t n_found(const char *name)
 {
 	size_t n = 0;
@@ -427,7 +445,9 @@ END_TEST
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
 	memory_that_is_not_used_is_named_with_the_command, each_thing_that_is_not_there_is_a_problem,
 	module_with_trouble_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
-	cxl_region_that_is_missing_or_refused_is_a_problem, locks_of_lvm_that_others_can_hold_are_a_problem,
+	cxl_region_that_is_missing_or_refused_is_a_problem,
+	cxl_memory_that_cannot_be_read_is_a_problem_beside_the_others,
+	locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	block_volumes_that_the_host_reads_are_noted_in_direct_mode,
 	direct_volumes_need_the_folder_and_the_processes_of_the_host, a_driver_that_is_not_ready_is_a_problem,

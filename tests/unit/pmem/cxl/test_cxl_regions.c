@@ -28,6 +28,7 @@ static unsigned n_made;
 static enum err_code refusal; /* of cxl_make(); 0: none */
 static bool recorded_before;  /* the record was there when the region was made */
 static bool labels_empty;
+static const char *unreadable; /* name of a device, or NULL */
 
 static int fake_read(void *self, struct cxl_topology *ret, struct error **err)
 {
@@ -46,6 +47,8 @@ static int fake_read(void *self, struct cxl_topology *ret, struct error **err)
 	for (size_t i = 0; i < n_sets; i++)
 		ret->sets[i] = sets[i];
 	ret->roots[0] = root;
+	if (unreadable)
+		strv_add(&ret->unreadable, unreadable);
 	return 0;
 }
 
@@ -239,6 +242,22 @@ START_TEST(nothing_new_is_made_while_a_record_is_damaged)
 }
 END_TEST
 
+START_TEST(device_that_cannot_be_read_is_named_and_nothing_new_is_made)
+{
+	CLEANUP(cxl_findings_done) struct cxl_findings f = {0};
+	struct error *err = NULL;
+
+	unreadable = "mem2";
+	settle(CXL_LOOK, CXL_PROBLEM, "CXL memory device mem2 cannot be read: its node /dev/cxl/mem2");
+	settle(CXL_CREATE, CXL_PROBLEM, "mem2");
+	ck_assert_uint_eq(n_made, 0);
+	make_by_hand(UUID_A, SERIAL1, SERIAL2);
+	ASSERT_OK(cxl_regions_settle(&cxl, STATE, CXL_KEEP, &f, &err));
+	ck_assert_uint_eq(f.n, 2);
+	ck_assert_int_eq(f.list[1].kind, CXL_NOW_RECORDED);
+}
+END_TEST
+
 /* It may consist of the devices of that record in another order. */
 START_TEST(no_region_is_recorded_while_a_record_is_damaged)
 {
@@ -339,6 +358,7 @@ int main(void)
 	tcase_add_test(tcase, new_region_that_fails_has_no_record);
 	tcase_add_test(tcase, nothing_is_made_over_labels);
 	tcase_add_test(tcase, nothing_new_is_made_while_a_record_is_damaged);
+	tcase_add_test(tcase, device_that_cannot_be_read_is_named_and_nothing_new_is_made);
 	tcase_add_test(tcase, no_region_is_recorded_while_a_record_is_damaged);
 	tcase_add_test(tcase, serial_number_0_is_not_recorded);
 	tcase_add_test(tcase, record_that_cannot_be_written_is_a_problem);
