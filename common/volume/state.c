@@ -438,12 +438,17 @@ bool volume_record_is_foreign(const struct volume_record *r)
 
 bool volume_record_may_be_block(const struct volume_record *r)
 {
-	return r->block_clean || volume_record_is_taken_over(r);
+	return !r->direct && (r->block_clean || volume_record_is_taken_over(r));
 }
 
 bool volume_record_is_block_only(const struct volume_record *r)
 {
-	return r->block_clean && !r->fs_type;
+	return !r->direct && r->block_clean && !r->fs_type;
+}
+
+bool volume_record_is_seen_raw(const struct volume_record *r)
+{
+	return r->direct || volume_record_may_be_block(r);
 }
 
 bool state_refuses(const struct error *err)

@@ -56,7 +56,7 @@ struct volume_record {
 	char *fs_uuid; /* of the file system that mkfs makes: recorded before mkfs runs; NULL: it was not run
 			*/
 	uint64_t erased_bytes; /* while erasing: that many from the start are durably zero */
-	bool block_clean;      /* every byte was zeroed before it was handed out: may be served as block */
+	bool block_clean;      /* every byte was zeroed before it was handed out: may be seen raw */
 	bool erased_raw;       /* erased_bytes counts from the start of the namespace in raw mode */
 	bool formatting;       /* recorded by earlier versions only: mkfs was started on the empty device */
 	bool adopted; /* the record was written for a device without a state file: its content is unknown */
@@ -104,6 +104,11 @@ bool volume_record_may_be_block(const struct volume_record *r);
 /** volume_record_is_block_only() - whether @r was created for block access only. No file system in it is
  * mounted: pods and guests may have written any content, such as an ext4 that asks the kernel to panic. */
 bool volume_record_is_block_only(const struct volume_record *r);
+
+/** volume_record_is_seen_raw() - whether pods or guests read the device of @r itself, as they do of block and
+ * direct volumes, and not only files in it. Each of its bytes is zeroed before its first use, and so is what
+ * it gains when it grows. */
+bool volume_record_is_seen_raw(const struct volume_record *r);
 
 struct state_store;
 

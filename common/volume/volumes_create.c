@@ -171,8 +171,8 @@ int volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **
 	return 0;
 }
 
-/* So that nothing of a former owner is recognised; and where a pod sees the device itself, nothing is left.
- */
+/* So that nothing of a former owner is recognised; and where a pod or a guest sees the device itself, nothing
+ * is left. */
 static int clear_device(struct volumes *v, const struct device *d, bool whole, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -188,8 +188,8 @@ static int clear_device(struct volumes *v, const struct device *d, bool whole, s
 struct creation {
 	struct volume_record *r;
 	bool sector;
-	bool sync; /* it needs MAP_SYNC */
-	bool block;
+	bool sync;                         /* it needs MAP_SYNC */
+	bool block;                        /* it is for block access */
 	bool kata;                         /* an image for Kata Containers is to fit into it */
 	struct clone_source *source;       /* NULL: it is empty */
 	struct concurrency_limit *making;  /* left when the device is there */
@@ -217,6 +217,12 @@ void volumes_close_creation(struct creation *c)
 	free(c);
 }
 
+/* Of a copy, what its source does not have is zeroed when it is filled. */
+static bool is_seen_raw(const struct creation *c)
+{
+	return c->block || volume_record_is_seen_raw(c->r);
+}
+
 static int make_device(struct volumes *v, struct creation *c, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -233,7 +239,7 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 	concurrency_limit_leave(TAKE_PTR(c->making));
 	device_view_apply_change(v->device_view, d, /* exists= */ true);
 	volume_lock_set_step(v->locks, r->id, "zeroing its device");
-	if (!c->source && clear_device(v, d, c->block, err) < 0)
+	if (!c->source && clear_device(v, d, is_seen_raw(c), err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
 	return 0;
@@ -279,7 +285,7 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 static int record_device(struct volumes *v, struct creation *c, const struct device *d, struct error **err)
 {
 	c->r->size_bytes = d->size_bytes;
-	c->r->block_clean = c->block;
+	c->r->block_clean = is_seen_raw(c);
 	return records_save(v->records, c->r, err);
 }
 
@@ -307,7 +313,8 @@ static int create_in_pool(
 	}
 	if (c->source && fill_from_source(v, c, d, err) < 0)
 		return -1;
-	if ((d->size_bytes != r->size_bytes || c->block || c->source) && record_device(v, c, d, err) < 0)
+	if ((d->size_bytes != r->size_bytes || is_seen_raw(c) || c->source) &&
+		record_device(v, c, d, err) < 0)
 		return -1;
 	if (records_advance(v->records, r, PHASE_READY, err) < 0)
 		return -1;
@@ -449,8 +456,8 @@ static int enter_limits(struct volumes *v, struct creation *c, struct error **er
 		return -1;
 	if (c->source && !c->in_steps && volumes_enter_cloning(v, c->r->id, &c->filling, err) < 0)
 		return err_wrap(err, "copy a volume");
-	if (c->block && !c->source && volumes_enter_zeroing(v, c->r->id, &c->filling, err) < 0)
-		return err_wrap(err, "zero a new block volume");
+	if (is_seen_raw(c) && !c->source && volumes_enter_zeroing(v, c->r->id, &c->filling, err) < 0)
+		return err_wrap(err, "zero a new %s volume", c->block ? "block" : "direct");
 	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be created");
 	return volumes_enter_making(v, &c->making, err);
 }

@@ -105,7 +105,7 @@ static void clear_end(
 
 	if (at < from_bytes)
 		at = from_bytes;
-	if (volume_record_may_be_block(r) || !d->path || !d->active || at >= d->size_bytes ||
+	if (volume_record_is_seen_raw(r) || !d->path || !d->active || at >= d->size_bytes ||
 		clear_from(v, r, d, at, &err) == 0)
 		return;
 	if (err->code == ERR_PRECONDITION)
@@ -323,10 +323,10 @@ static int zero_new_space(void *user, const char *path, uint64_t size_bytes, str
 /* Before anything is written, so that refused calls leave nothing. */
 static int enter_limits(struct expansion *x, struct error **err)
 {
-	bool zero = volume_record_may_be_block(x->r);
+	bool zero = volume_record_is_seen_raw(x->r);
 
 	if (zero && volumes_enter_zeroing(x->v, x->r->id, &x->zeroing, err) < 0)
-		return err_wrap(err, "zero the new space of a block volume");
+		return err_wrap(err, "zero the new space of a %s volume", x->r->direct ? "direct" : "block");
 	volume_lock_set_step(x->v->locks, x->r->id, "waiting until its device can grow");
 	return volumes_enter_making(x->v, &x->making, err);
 }
@@ -436,7 +436,7 @@ static int reconcile(struct volumes *v, struct volume_record *r, struct error **
 		return 0;
 	log_warn(
 		"the device of a volume is larger than recorded, so its size is recorded; if another program "
-		"has extended it, the added space of a block volume may expose earlier data",
+		"has extended it, the added space of a block or direct volume may expose earlier data",
 		F_STR("volume", r->id), F_U64("from_bytes", r->size_bytes),
 		F_U64("size_bytes", d->size_bytes));
 	r->size_bytes = d->size_bytes;

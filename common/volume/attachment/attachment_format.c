@@ -2,6 +2,7 @@
 /* Whether a device is formatted, checked or refused before its file system is mounted. */
 #include <sys/stat.h>
 
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -54,6 +55,25 @@ static int refuse_held(
 		err, "another program holds the device; it may be a mkfs that an earlier call started");
 }
 
+/* A direct volume of an earlier version, on which nothing is yet. */
+static int clear_raw(struct volumes *v, struct volume_record *r, const struct device *d, struct error **err)
+{
+	CLEANUP(concurrency_limit_leavep)
+	struct concurrency_limit *zeroing = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (!r->direct || r->block_clean)
+		return 0;
+	if (volumes_enter_zeroing(v, r->id, &zeroing, err) < 0)
+		return err_wrap(err, "zero a direct volume");
+	volume_lock_set_step(v->locks, r->id, "zeroing its device");
+	if (blockdev_open_exclusive(d->path, &fd, err) < 0 || volumes_zero(v, fd, d->size_bytes, err) < 0)
+		return -1;
+	STEP_POINT("raw-zeroed");
+	r->block_clean = true;
+	return records_save(v->records, r, err);
+}
+
 /* With the UUID in the record, what a mkfs that was cut off leaves can be distinguished from the data of
  * other programs.
  */
@@ -70,7 +90,7 @@ static int format(struct volumes *v, struct volume_record *r, const struct devic
 		if (records_save(v->records, r, err) < 0)
 			return -1;
 	}
-	if (refuse_held(v, r, d, err) < 0)
+	if (refuse_held(v, r, d, err) < 0 || clear_raw(v, r, d, err) < 0)
 		return -1;
 	volume_lock_set_step(v->locks, r->id, str_eq(fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
 	return fs_make(fs_type, d->path, r->fs_uuid, v->mkfs_timeout_ms, err);

@@ -58,7 +58,7 @@ static void take_over_class(const struct volume_record *source, struct strmap *o
 /* Whether it is for block access, as far as that is known: the Go driver recorded nothing of that. */
 static bool is_block(const struct volume_record *source)
 {
-	return !source->fs_type && (source->block_clean || source->staged_block);
+	return !source->direct && !source->fs_type && (source->block_clean || source->staged_block);
 }
 
 struct volume_request volumes_snapshot_request(

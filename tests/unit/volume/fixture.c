@@ -194,6 +194,7 @@ static int faulty_grow(
 		fx.faults.in_grow();
 	if (fx.faults.grow && !fx.faults.after)
 		return err_set(err, fx.faults.grow, "injected");
+	fx.growth_is_zeroed = growth->zero != NULL;
 	if (device_grow(fx.fake, growth, ret, err) < 0)
 		return -1;
 	if (!fx.faults.grow)

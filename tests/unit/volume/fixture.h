@@ -56,6 +56,7 @@ struct fixture {
 	struct device_manager devices; /* what the volumes see */
 	struct device_ops ops;
 	struct faults faults;
+	bool growth_is_zeroed; /* the last growth was asked to zero what the device gains */
 	/* any thread may call */
 	atomic_uint n_lists;
 	atomic_uint n_creates;
