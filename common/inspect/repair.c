@@ -197,7 +197,7 @@ static int hold_device(struct repair *p, struct volume_record *r, char **ret_fou
 	r->size_bytes = d->size_bytes;
 	if (d->path && device_view_claim_device(p->v->device_view, r, d, &fd, err) < 0)
 		return -1;
-	return d->path ? fs_probe(d->path, ret_found, err) : 0;
+	return d->path ? volumes_recognise(r, d->path, ret_found, err) : 0;
 }
 
 static struct volume_record *new_record(

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/durable_step.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/spawn.h"
@@ -52,7 +53,20 @@ static int name_content(blkid_probe pr, const char *device, char **ret_type, str
 	return 0;
 }
 
-int fs_probe(const char *device, char **ret_type, struct error **err)
+/* Files fill a file system to its end, where libblkid finds signatures of members of RAIDs. */
+static bool is_at_start(blkid_probe pr)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	const char *offset = NULL;
+	uint64_t at;
+
+	if (blkid_probe_lookup_value(pr, "SBMAGIC_OFFSET", &offset, NULL) < 0)
+		return blkid_probe_has_value(pr, "PTTYPE") == 1;
+	return parse_u64(offset, &at, &ignored) == 0 && at < (uint64_t)blkid_probe_get_size(pr) / 2;
+}
+
+/* @ret_in_doubt: what is found, or that there is more than one, may be the content of files */
+static int probe(const char *device, char **ret_type, bool *ret_in_doubt, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
 
@@ -66,8 +80,10 @@ int fs_probe(const char *device, char **ret_type, struct error **err)
 	errno = 0;
 	switch (blkid_do_safeprobe(pr)) {
 	case 0:
+		*ret_in_doubt = !is_at_start(pr);
 		return name_content(pr, device, ret_type, err);
 	case 1:
+		*ret_in_doubt = false;
 		*ret_type = x_strdup("");
 		return 0;
 	case -2:
@@ -75,6 +91,13 @@ int fs_probe(const char *device, char **ret_type, struct error **err)
 	default:
 		return err_set_errno(err, ERR_INTERNAL, errno ? errno : EIO, "probe %s", device);
 	}
+}
+
+int fs_probe(const char *device, char **ret_type, struct error **err)
+{
+	bool in_doubt = false;
+
+	return probe(device, ret_type, &in_doubt, err);
 }
 
 uint64_t fs_min_bytes(const char *fstype)
@@ -287,6 +310,80 @@ int fs_read_super(const char *fstype, const char *device, struct fs_super *ret, 
 		!(str_eq(fstype, "xfs") ? read_xfs_super(head, ret) : read_ext4_super(head, ret)))
 		return err_set(err, ERR_PRECONDITION, "%s has no superblock of %s", device, fstype);
 	return 0;
+}
+
+static const char *const types[] = {"ext4", "xfs"};
+
+static int has_super(const char *fstype, const char *device, const char *uuid, bool *ret, struct error **err)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+	struct fs_super super;
+
+	*ret = false;
+	if (fs_read_super(fstype, device, &super, &why) == 0) {
+		*ret = super.size_bytes > 0 && (!uuid || str_eq(super.uuid, uuid));
+		return 0;
+	}
+	if (why->code == ERR_PRECONDITION)
+		return 0;
+	*err = TAKE_PTR(why);
+	return -1;
+}
+
+/* @ret_type: of the only one, borrowed; NULL: there is none, or more */
+static int find_only_super(const char *device, const char **ret_type, struct error **err)
+{
+	size_t n = 0;
+
+	*ret_type = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		bool has;
+
+		if (has_super(types[i], device, /* uuid= */ NULL, &has, err) < 0)
+			return -1;
+		if (!has)
+			continue;
+		*ret_type = ++n == 1 ? types[i] : NULL;
+	}
+	return 0;
+}
+
+/* @ret_type: borrowed; NULL: it is not there */
+static int find_recorded(
+	const char *device, const char *fstype, const char *uuid, const char **ret_type, struct error **err)
+{
+	*ret_type = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		bool has = false;
+
+		if ((uuid || str_eq(types[i], fstype)) && has_super(types[i], device, uuid, &has, err) < 0)
+			return -1;
+		if (has)
+			*ret_type = types[i];
+	}
+	return 0;
+}
+
+int fs_recognise(
+	const char *device, const char *fstype, const char *uuid, char **ret_type, struct error **err)
+{
+	CLEANUP(error_freep) struct error *failure = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+	const char *known;
+	bool in_doubt = true;
+
+	if (find_recorded(device, fstype, uuid, &known, err) < 0)
+		return -1;
+	int rc = known ? 0 : probe(device, &found, &in_doubt, &failure);
+	if (!known && in_doubt && find_only_super(device, &known, err) < 0)
+		return -1;
+	if (known) {
+		*ret_type = x_strdup(known);
+		return 0;
+	}
+	*ret_type = TAKE_PTR(found);
+	*err = TAKE_PTR(failure);
+	return rc;
 }
 
 /* e2fsck has about ten maps of all blocks and inodes (e2fsck(8), scratch_files): with blocks of 1 KiB, 1/800

@@ -14,7 +14,7 @@
 #include "base/error.h"
 
 /**
- * fs_probe() - what the start of a device holds.
+ * fs_probe() - what a device holds of which nothing is known.
  * @device:   block device path
  * @ret_type: "" when nothing is recognised, else the type ("ext4", "xfs", "swap",
  * "LVM2_member", or "partition table"); caller frees
@@ -23,6 +23,21 @@
  * Return: 0, or -1 with ERR_INTERNAL (unreadable), ERR_PRECONDITION (several signatures, which are named).
  */
 int fs_probe(const char *device, char **ret_type, struct error **err) MUST_CHECK;
+
+/**
+ * fs_recognise() - what a device holds of which a record says what it is to hold.
+ * @device:   block device path
+ * @fstype:   type that is recorded; NULL: none
+ * @uuid:     UUID that is recorded; NULL: none
+ * @ret_type: as fs_probe()
+ *
+ * A superblock of an ext4 or xfs in its place, with the recorded UUID, or without one of the recorded type,
+ * decides: files may have any content, and fill the end of the device, where libblkid looks for members of
+ * RAIDs. Without it, libblkid says what is there, and where that is at the end or ambivalent, the only
+ * superblock counts that is in its place. Return: as fs_probe().
+ */
+int fs_recognise(const char *device, const char *fstype, const char *uuid, char **ret_type,
+	struct error **err) MUST_CHECK;
 
 /**
  * fs_min_bytes() - smallest device on which fs_make() works, with a journal.

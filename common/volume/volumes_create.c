@@ -681,6 +681,11 @@ int volumes_finish_creation(struct volumes *v, struct creation *c, struct error 
 	return 0;
 }
 
+int volumes_recognise(const struct volume_record *r, const char *device, char **ret_found, struct error **err)
+{
+	return fs_recognise(device, r->fs_type, r->fs_uuid, ret_found, err);
+}
+
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err)
 {
@@ -690,7 +695,7 @@ int volumes_find_content(
 	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 		return -1;
 	if (d && d->path && d->active)
-		return fs_probe(d->path, ret_found, err);
+		return volumes_recognise(r, d->path, ret_found, err);
 	*ret_found = x_strdup("");
 	return 0;
 }

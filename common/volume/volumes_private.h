@@ -254,9 +254,14 @@ void volumes_reconcile_sizes(struct volumes *v);
  * lock. Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (pool absent) or as device_destroy(). */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
-/** volumes_find_content() - find out what fs_probe() recognises on the device of @r; "" also if the device
- * has no path, or is not active. Blocks on the device. Return: 0, or -1 as device_view_find_device() and
- * fs_probe(). */
+/** volumes_recognise() - find out what @device holds, which is that of @r: fs_recognise() with what the
+ * record says. All that stages, copies, thaws, undoes and repairs volumes asks this. Blocks on the device.
+ * Return: as fs_recognise(). */
+int volumes_recognise(
+	const struct volume_record *r, const char *device, char **ret_found, struct error **err) MUST_CHECK;
+
+/** volumes_find_content() - volumes_recognise() of the device of @r; "" also if the device has no path, or is
+ * not active. Return: 0, or -1 as device_view_find_device() and fs_recognise(). */
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err) MUST_CHECK;
 

@@ -178,7 +178,7 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 	bool unfinished;
 
 	volume_lock_set_step(v->locks, r->id, "looking at the device");
-	if (fs_probe(d->path, &found, err) < 0)
+	if (volumes_recognise(r, d->path, &found, err) < 0)
 		return -1;
 	if (!*found)
 		return refuse_data(r, d, err) < 0 ? -1 : format(v, r, d, fs_type, err);

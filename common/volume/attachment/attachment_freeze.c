@@ -142,17 +142,19 @@ static int thaw_mounted(const struct mount_entry *e, bool *ret_was_frozen, struc
 }
 
 /* A file system that was unmounted while it was frozen stays frozen, and a further mount shows it. */
-static int thaw_unmounted(const char *device, bool *ret_was_frozen, struct error **err)
+static int thaw_unmounted(
+	const struct volume_record *r, const char *device, bool *ret_was_frozen, struct error **err)
 {
 	CLEANUP(free_charp) char *fs_type = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (fs_probe(device, &fs_type, err) < 0 || fs_open_further(fs_type, device, &fd, err) < 0)
+	if (volumes_recognise(r, device, &fs_type, err) < 0 || fs_open_further(fs_type, device, &fd, err) < 0)
 		return -1;
 	return fs_thaw(fd, ret_was_frozen, err);
 }
 
-static int thaw_device(const char *device, bool *ret_was_frozen, struct error **err)
+static int thaw_device(
+	const struct volume_record *r, const char *device, bool *ret_was_frozen, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 	CLEANUP(error_freep) struct error *hidden = NULL;
@@ -166,7 +168,7 @@ static int thaw_device(const char *device, bool *ret_was_frozen, struct error **
 	const struct mount_entry *e = blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS);
 	if (e && thaw_mounted(e, ret_was_frozen, &hidden) == 0)
 		return 0;
-	return thaw_unmounted(device, ret_was_frozen, err);
+	return thaw_unmounted(r, device, ret_was_frozen, err);
 }
 
 static int resume_device(const char *device, bool *ret_was_suspended, struct error **err)
@@ -187,7 +189,7 @@ static int thaw(struct volumes *v, struct volume_record *r, struct error **err)
 	/* only what we have marked: others suspend devices, too */
 	if (r->suspending && resume_device(d->path, &was_suspended, err) < 0)
 		return -1;
-	if (r->freezing && thaw_device(d->path, &was_frozen, err) < 0)
+	if (r->freezing && thaw_device(r, d->path, &was_frozen, err) < 0)
 		return -1;
 	clear_mark(v, r);
 	if (was_frozen)

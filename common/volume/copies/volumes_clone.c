@@ -800,7 +800,7 @@ static int finish_copy(struct copy *c, struct error **err)
 
 static int probe_source(struct copy *c, struct error **err)
 {
-	if (fs_probe(c->source->device->path, &c->fs_type, err) < 0)
+	if (volumes_recognise(c->source->r, c->source->device->path, &c->fs_type, err) < 0)
 		return err_wrap(err, "source %s", c->source->r->id);
 	return 0;
 }

@@ -113,6 +113,82 @@ START_TEST(a_file_system_beside_a_partition_table_is_ambivalent)
 }
 END_TEST
 
+#define UUID  "0d9a3c7e-8f3d-4c43-a1c5-5f6a3e6b7a10"
+#define OTHER "6c1f0f0e-52c5-4f0e-9d0a-3f5f0b5b7c11"
+
+/* Of JMicron, Intel (isw), md 0.90 and zfs (libblkid, src/superblocks). */
+static const struct {
+	uint64_t from_end;
+	uint64_t step; /* of repeated ones */
+	size_t n;
+	char bytes[28];
+} at_the_end[] = {
+	{.from_end = 512, .n = 1, .bytes = "JM"},
+	{.from_end = 1024, .n = 1, .bytes = "Intel Raid ISM Cfg Sig. "},
+	{.from_end = KIB(64), .n = 1, .bytes = "\xfc\x4e\x2b\xa9\0\0\0\0\x5a\0\0"},
+	{.from_end = KIB(384), .step = KIB(1), .n = 8, .bytes = "\x0c\xb1\xba\0\0\0\0\0"},
+};
+
+static void put_at_the_end(int fd, size_t kind)
+{
+	for (size_t i = 0; i < at_the_end[kind].n; i++)
+		put(fd, MIB(300) - at_the_end[kind].from_end + i * at_the_end[kind].step,
+			at_the_end[kind].bytes, sizeof(at_the_end[kind].bytes));
+}
+
+static void assert_recognised(const char *device, const char *type, const char *uuid, const char *expected)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+
+	ASSERT_OK(fs_recognise(device, type, uuid, &found, &err));
+	ck_assert_str_eq(found, expected);
+}
+
+static void assert_not_hidden(const char *type, const char *other, size_t kind)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	CLEANUP(free_charp) char *probed = NULL;
+
+	ASSERT_OK(fs_make(type, disk.path, UUID, TIMEOUT_MS, &err));
+	put_at_the_end(disk.fd, kind);
+	/* what libblkid says of all of the device */
+	ck_assert(fs_probe(disk.path, &probed, &err) < 0 || strcmp(probed, type) != 0);
+	assert_recognised(disk.path, type, UUID, type);
+	assert_recognised(disk.path, type, NULL, type);
+	assert_recognised(disk.path, NULL, UUID, type);
+	/* its UUID was changed; another type was recorded; nothing is recorded */
+	assert_recognised(disk.path, type, OTHER, type);
+	assert_recognised(disk.path, other, UUID, type);
+	assert_recognised(disk.path, other, NULL, type);
+	assert_recognised(disk.path, NULL, NULL, type);
+	ck_assert_int_eq(unlink(SCRATCH "/disk"), 0);
+}
+
+/* The files of a pod have the last blocks of a device, too. */
+START_TEST(signature_in_a_file_hides_no_file_system)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(at_the_end); i++) {
+		assert_not_hidden("ext4", "xfs", i);
+		assert_not_hidden("xfs", "ext4", i);
+	}
+}
+END_TEST
+
+START_TEST(what_is_no_file_system_of_the_record_is_named)
+{
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+
+	assert_recognised(disk.path, "ext4", UUID, "");
+	run("mkswap", disk.path);
+	assert_recognised(disk.path, "ext4", UUID, "swap");
+	put(disk.fd, 4086, "\0\0\0\0\0\0\0\0\0\0", 10);
+	put_at_the_end(disk.fd, 0);
+	assert_recognised(disk.path, "ext4", UUID, "jmicron_raid_member");
+}
+END_TEST
+
 START_TEST(a_damaged_superblock_is_still_a_file_system)
 {
 	static const struct {
@@ -295,8 +371,6 @@ START_TEST(files_of_an_xfs_inherit_the_extent_size)
 }
 END_TEST
 
-#define UUID "0d9a3c7e-8f3d-4c43-a1c5-5f6a3e6b7a10"
-
 START_TEST(the_superblock_tells_uuid_and_use)
 {
 	static const char *const types[] = {"ext4", "xfs"};
@@ -352,6 +426,7 @@ END_TEST
 SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_there_is_named,
 	a_partition_table_is_not_empty, several_signatures_are_ambivalent,
 	a_file_system_beside_a_partition_table_is_ambivalent, a_damaged_superblock_is_still_a_file_system,
+	signature_in_a_file_hides_no_file_system, what_is_no_file_system_of_the_record_is_named,
 	a_physical_volume_with_a_wrong_checksum_is_not_empty, an_unreadable_device_is_an_error_not_empty,
 	xfs_works_at_every_size_from_its_minimum_on, ext4_knows_the_stripe_and_works_from_its_minimum_on,
 	making_says_why_it_failed, a_device_that_is_held_may_be_free_later, only_two_types_are_known,
