@@ -349,14 +349,13 @@ static int find_only_super(const char *device, const char **ret_type, struct err
 }
 
 /* @ret_type: borrowed; NULL: it is not there */
-static int find_recorded(
-	const char *device, const char *fstype, const char *uuid, const char **ret_type, struct error **err)
+static int find_recorded(const char *device, const char *uuid, const char **ret_type, struct error **err)
 {
 	*ret_type = NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		bool has = false;
+	for (size_t i = 0; uuid && i < ARRAY_SIZE(types); i++) {
+		bool has;
 
-		if ((uuid || str_eq(types[i], fstype)) && has_super(types[i], device, uuid, &has, err) < 0)
+		if (has_super(types[i], device, uuid, &has, err) < 0)
 			return -1;
 		if (has)
 			*ret_type = types[i];
@@ -364,15 +363,14 @@ static int find_recorded(
 	return 0;
 }
 
-int fs_recognise(
-	const char *device, const char *fstype, const char *uuid, char **ret_type, struct error **err)
+int fs_recognise(const char *device, const char *uuid, char **ret_type, struct error **err)
 {
 	CLEANUP(error_freep) struct error *failure = NULL;
 	CLEANUP(free_charp) char *found = NULL;
 	const char *known;
 	bool in_doubt = true;
 
-	if (find_recorded(device, fstype, uuid, &known, err) < 0)
+	if (find_recorded(device, uuid, &known, err) < 0)
 		return -1;
 	int rc = known ? 0 : probe(device, &found, &in_doubt, &failure);
 	if (!known && in_doubt && find_only_super(device, &known, err) < 0)

@@ -25,19 +25,17 @@
 int fs_probe(const char *device, char **ret_type, struct error **err) MUST_CHECK;
 
 /**
- * fs_recognise() - what a device holds of which a record says what it is to hold.
+ * fs_recognise() - what a device holds of which a record may have the UUID.
  * @device:   block device path
- * @fstype:   type that is recorded; NULL: none
- * @uuid:     UUID that is recorded; NULL: none
+ * @uuid:     of the ext4 or xfs that is recorded; NULL: none
  * @ret_type: as fs_probe()
  *
- * A superblock of an ext4 or xfs in its place, with the recorded UUID, or without one of the recorded type,
- * decides: files may have any content, and fill the end of the device, where libblkid looks for members of
- * RAIDs. Without it, libblkid says what is there, and where that is at the end or ambivalent, the only
- * superblock counts that is in its place. Return: as fs_probe().
+ * A superblock in its place with the recorded UUID decides: files may have any content, and fill the end of
+ * the device, where libblkid looks for members of RAIDs. Without it, libblkid says what is there, which tells
+ * ext2 from ext4, and where that is at the end or ambivalent, the only superblock of an ext4 or xfs counts
+ * that is in its place. Return: as fs_probe().
  */
-int fs_recognise(const char *device, const char *fstype, const char *uuid, char **ret_type,
-	struct error **err) MUST_CHECK;
+int fs_recognise(const char *device, const char *uuid, char **ret_type, struct error **err) MUST_CHECK;
 
 /**
  * fs_min_bytes() - smallest device on which fs_make() works, with a journal.

@@ -683,7 +683,7 @@ int volumes_finish_creation(struct volumes *v, struct creation *c, struct error 
 
 int volumes_recognise(const struct volume_record *r, const char *device, char **ret_found, struct error **err)
 {
-	return fs_recognise(device, r->fs_type, r->fs_uuid, ret_found, err);
+	return fs_recognise(device, r->fs_uuid, ret_found, err);
 }
 
 int volumes_find_content(

@@ -151,7 +151,7 @@ START_TEST(volume_whose_creation_was_not_finished_keeps_its_data)
 	ASSERT_OK(volumes_start(fx.v, &err));
 	CLEANUP(device_freep) struct device *d = fixture_device(mt.volume->id);
 	ck_assert_ptr_nonnull(d);
-	ASSERT_OK(fs_recognise(d->path, NULL, NULL, &found, &err));
+	ASSERT_OK(fs_recognise(d->path, NULL, &found, &err));
 	ck_assert_str_eq(found, type);
 }
 END_TEST
