@@ -330,8 +330,9 @@ static int has_super(const char *fstype, const char *device, const char *uuid, b
 	return -1;
 }
 
-/* @ret_type: of the only one, borrowed; NULL: there is none, or more */
-static int find_only_super(const char *device, const char **ret_type, struct error **err)
+/* Looks for superblocks in their places. @uuid: that they must have; NULL: any. @ret_type: of the one that
+ * was found, borrowed; NULL unless exactly one was */
+static int find_super(const char *device, const char *uuid, const char **ret_type, struct error **err)
 {
 	size_t n = 0;
 
@@ -339,26 +340,10 @@ static int find_only_super(const char *device, const char **ret_type, struct err
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		bool has;
 
-		if (has_super(types[i], device, /* uuid= */ NULL, &has, err) < 0)
-			return -1;
-		if (!has)
-			continue;
-		*ret_type = ++n == 1 ? types[i] : NULL;
-	}
-	return 0;
-}
-
-/* @ret_type: borrowed; NULL: it is not there */
-static int find_recorded(const char *device, const char *uuid, const char **ret_type, struct error **err)
-{
-	*ret_type = NULL;
-	for (size_t i = 0; uuid && i < ARRAY_SIZE(types); i++) {
-		bool has;
-
 		if (has_super(types[i], device, uuid, &has, err) < 0)
 			return -1;
 		if (has)
-			*ret_type = types[i];
+			*ret_type = ++n == 1 ? types[i] : NULL;
 	}
 	return 0;
 }
@@ -367,13 +352,13 @@ int fs_recognise(const char *device, const char *uuid, char **ret_type, struct e
 {
 	CLEANUP(error_freep) struct error *failure = NULL;
 	CLEANUP(free_charp) char *found = NULL;
-	const char *known;
+	const char *known = NULL;
 	bool in_doubt = true;
 
-	if (find_recorded(device, uuid, &known, err) < 0)
+	if (uuid && find_super(device, uuid, &known, err) < 0)
 		return -1;
 	int rc = known ? 0 : probe(device, &found, &in_doubt, &failure);
-	if (!known && in_doubt && find_only_super(device, &known, err) < 0)
+	if (!known && in_doubt && find_super(device, /* uuid= */ NULL, &known, err) < 0)
 		return -1;
 	if (known) {
 		*ret_type = x_strdup(known);

@@ -79,7 +79,7 @@ void hostile_check_call(struct hostile_cluster *c, const char *node_id, const Pr
 	assert(deletes || name || hostile_can_be_on(c, node_id, handle));
 }
 
-/* The call of the provisioner that makes the volume @name. Return: NULL: there is none. */
+/* Finds the call of the provisioner that makes the volume @name. Return: NULL if no call does. */
 static const struct ask *find_making(const struct hostile_cluster *c, const char *name)
 {
 	const struct ask *a = c->asks;

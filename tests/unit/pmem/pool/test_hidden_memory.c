@@ -10,7 +10,7 @@
 
 #define SYS SCRATCH "/sys"
 
-/* Return: the only piece of memory that is found, "NAME COMMAND", or "" if there is none; caller frees. */
+/* Return: the only piece of memory that is found, "NAME COMMAND", or "" if nothing is found; caller frees. */
 static char *found(void)
 {
 	CLEANUP(hidden_memories_done) struct hidden_memories m = {0};
