@@ -156,6 +156,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_bool(r, &rec->block_clean, err);
 	if (str_eq(key, "erasedBytes"))
 		return json_read_u64(r, &rec->erased_bytes, err);
+	if (str_eq(key, "writtenEndBytes"))
+		return json_read_u64(r, &rec->written_end_bytes, err);
 	if (str_eq(key, "erasedRaw"))
 		return json_read_bool(r, &rec->erased_raw, err);
 	if (str_eq(key, "fsUUID"))
@@ -245,6 +247,16 @@ static void write_direct(struct json_writer *w, const struct volume_record *r)
 	json_key_known(w, "sandboxBoot", r->sandbox_boot);
 }
 
+static void write_erasing(struct json_writer *w, const struct volume_record *r)
+{
+	if (r->erased_bytes > 0)
+		json_key_u64(w, "erasedBytes", r->erased_bytes);
+	if (r->written_end_bytes > 0)
+		json_key_u64(w, "writtenEndBytes", r->written_end_bytes);
+	if (r->erased_raw)
+		json_key_bool(w, "erasedRaw", true);
+}
+
 static void write_ours(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->identity)
@@ -282,10 +294,7 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "fsType", r->fs_type);
 	if (r->block_clean)
 		json_key_bool(w, "blockClean", true);
-	if (r->erased_bytes > 0)
-		json_key_u64(w, "erasedBytes", r->erased_bytes);
-	if (r->erased_raw)
-		json_key_bool(w, "erasedRaw", true);
+	write_erasing(w, r);
 	if (r->fs_uuid)
 		json_key_str(w, "fsUUID", r->fs_uuid);
 	if (r->formatting)

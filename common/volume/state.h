@@ -55,10 +55,12 @@ struct volume_record {
 	char *fs_type;              /* requested at creation: "ext4", "xfs"; NULL: unknown */
 	char *fs_uuid; /* of the file system that mkfs makes: recorded before mkfs runs; NULL: it was not run
 			*/
-	uint64_t erased_bytes; /* while erasing: that many from the start are durably zero */
-	bool block_clean;      /* every byte was zeroed before it was handed out: may be seen raw */
-	bool erased_raw;       /* erased_bytes counts from the start of the namespace in raw mode */
-	bool formatting;       /* recorded by earlier versions only: mkfs was started on the empty device */
+	uint64_t erased_bytes;      /* while erasing: that many from the start are durably zero, or were never
+				     * written */
+	uint64_t written_end_bytes; /* while erasing: nothing from there on was written; 0: not known */
+	bool block_clean;           /* every byte was zeroed before it was handed out: may be seen raw */
+	bool erased_raw;            /* both count from the start of the namespace in raw mode */
+	bool formatting; /* recorded by earlier versions only: mkfs was started on the empty device */
 	bool adopted; /* the record was written for a device without a state file: its content is unknown */
 	bool ever_staged;
 	bool staged_block;       /* for block access or guests: nothing is mounted at the staging path */

@@ -216,7 +216,9 @@ static uint64_t left_to_erase(const struct volumes *v, const struct volume_recor
 		return 0;
 	if (done_bytes < r->erased_bytes)
 		done_bytes = r->erased_bytes;
-	return r->size_bytes > done_bytes ? r->size_bytes - done_bytes : 0;
+	uint64_t end_bytes = volumes_erase_end(r, r->size_bytes);
+
+	return end_bytes > done_bytes ? end_bytes - done_bytes : 0;
 }
 
 /* Pools of the other device mode are not counted, because no new volumes are made in them. */

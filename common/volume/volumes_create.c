@@ -322,18 +322,25 @@ static int create_in_pool(
 	return 0;
 }
 
-/* What was copied is data of the source's owner, and is erased as the whole volume would be. */
-static int give_up_copy(struct volumes *v, const struct volume_record *r, struct error **err)
+/* What was copied is data of the source's owner, and is erased as the whole volume would be. No more than
+ * that is, since the name is in use until then. */
+static int give_up_copy(
+	struct volumes *v, const struct volume_record *r, const struct fs_extent *written, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *changed = volume_record_dup(r);
 
+	changed->erased_bytes = written->at_bytes / ZERO_UNIT_BYTES * ZERO_UNIT_BYTES;
+	if (written->length_bytes < r->size_bytes - written->at_bytes)
+		changed->written_end_bytes = written->at_bytes + written->length_bytes;
 	if (records_advance(v->records, changed, PHASE_ERASING, err) < 0)
 		return -1;
 	STEP_POINT("create-copy-given-up");
 	return 0;
 }
 
-static int roll_back(struct volumes *v, const struct volume_record *r, bool holds_copy, struct error **err)
+/* @written: by a copy; length 0: nothing was */
+static int roll_back(
+	struct volumes *v, const struct volume_record *r, const struct fs_extent *written, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
@@ -343,29 +350,31 @@ static int roll_back(struct volumes *v, const struct volume_record *r, bool hold
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
 	/* a record without identity was not written by us, and cannot claim a device */
-	if (d && r->identity && holds_copy)
-		return give_up_copy(v, r, err);
+	if (d && r->identity && written->length_bytes > 0)
+		return give_up_copy(v, r, written, err);
 	if (d && r->identity &&
 		device_view_destroy_device(v->device_view, d, /* exclusive_fd= */ -1, err) < 0)
 		return -1;
 	return records_remove(v->records, r, err);
 }
 
+/* How far a copy of an earlier process came is not known. */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err)
 {
-	return roll_back(v, r, /* holds_copy= */ r->source != NULL, err);
+	return roll_back(v, r, &(struct fs_extent){.length_bytes = r->source ? UINT64_MAX : 0}, err);
 }
 
-static bool holds_copy(const struct creation *c)
+static struct fs_extent written_by(const struct creation *c)
 {
-	return c->source && volumes_source_is_copied(c->source);
+	return c->source ? volumes_source_written(c->source) : (struct fs_extent){0};
 }
 
 bool volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err)
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
+	struct fs_extent written = written_by(c);
 
-	if (roll_back(v, c->r, holds_copy(c), &undo) == 0)
+	if (roll_back(v, c->r, &written, &undo) == 0)
 		return true;
 	/* no other node may be tried while something of it is here */
 	err_recode(err, ERR_UNAVAILABLE);
@@ -378,7 +387,7 @@ bool volumes_undo_creation(struct volumes *v, struct creation *c, struct error *
 static bool undo_create(struct volumes *v, struct creation *c, struct error **err)
 {
 	/* what was copied has the name until it is erased */
-	return volumes_undo_creation(v, c, err) && !holds_copy(c);
+	return volumes_undo_creation(v, c, err) && written_by(c).length_bytes == 0;
 }
 
 /* The name's ID in today's form and in the Go driver's. */

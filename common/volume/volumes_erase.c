@@ -22,7 +22,8 @@ struct work {
 	struct volume_record *r;
 	struct erasure *erasure;
 	uint64_t size_bytes;
-	uint64_t at;         /* what lies before it is zero */
+	uint64_t end_bytes;  /* of what is erased, if all is */
+	uint64_t at;         /* what lies before it is zero, or was never written */
 	uint64_t written;    /* by this attempt */
 	uint64_t checkpoint; /* where the next one is due */
 	uint64_t begun_ns;
@@ -41,14 +42,14 @@ static uint64_t rate(const struct work *w)
 static void tell_progress(struct work *w)
 {
 	uint64_t now_ns = clock_ns();
-	bool further = w->at - w->told_at >= w->size_bytes / TELL_PARTS && now_ns - w->told_ns >= NS_PER_S;
+	bool further = w->at - w->told_at >= w->end_bytes / TELL_PARTS && now_ns - w->told_ns >= NS_PER_S;
 
 	if (!further && now_ns - w->told_ns < TELL_NS)
 		return;
 	w->told_ns = now_ns;
 	w->told_at = w->at;
 	log_info("erasing", F_STR("volume", w->r->id), F_U64("done_bytes", w->at),
-		F_U64("size_bytes", w->size_bytes), F_U64("bytes_per_s", rate(w)));
+		F_U64("size_bytes", w->end_bytes), F_U64("bytes_per_s", rate(w)));
 }
 
 /* A record that cannot be written, as on a full disk, only costs time after a crash. */
@@ -66,10 +67,10 @@ static void checkpoint(struct work *w)
 
 static int erase_whole(struct work *w, int fd, struct error **err)
 {
-	while (w->at < w->size_bytes) {
+	while (w->at < w->end_bytes) {
 		uint64_t piece;
 
-		if (erasure_turn(w->erasure, w->size_bytes - w->at, &piece, err) < 0)
+		if (erasure_turn(w->erasure, w->end_bytes - w->at, &piece, err) < 0)
 			return -1;
 		if (zero_range(fd, w->at, piece, err) < 0)
 			return -1;
@@ -77,7 +78,7 @@ static int erase_whole(struct work *w, int fd, struct error **err)
 		w->written += piece;
 		erasure_note(w->erasure, w->at, piece);
 		tell_progress(w);
-		if (w->at >= w->checkpoint && w->at < w->size_bytes)
+		if (w->at >= w->checkpoint && w->at < w->end_bytes)
 			checkpoint(w);
 	}
 	return 0;
@@ -103,6 +104,15 @@ bool volumes_erases_whole(const struct volume_record *r)
 
 	/* parameters that cannot be understood are no licence to keep content */
 	return params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) < 0 || params.erase_after;
+}
+
+uint64_t volumes_erase_end(const struct volume_record *r, uint64_t size_bytes)
+{
+	uint64_t end_bytes = r->written_end_bytes;
+
+	if (end_bytes == 0 || end_bytes >= size_bytes - size_bytes % ZERO_UNIT_BYTES)
+		return size_bytes;
+	return (end_bytes + ZERO_UNIT_BYTES - 1) / ZERO_UNIT_BYTES * ZERO_UNIT_BYTES;
 }
 
 static int erase_device(struct work *w, const struct device *d, int fd, struct error **err)
@@ -171,6 +181,8 @@ static void note_start(struct volumes *v, struct volume_record *r, uint64_t at, 
 {
 	if (r->erased_bytes == at && r->erased_raw == raw)
 		return;
+	if (r->erased_raw != raw)
+		r->written_end_bytes = 0;
 	r->erased_bytes = at;
 	r->erased_raw = raw;
 	records_update_memory(v->records, r);
@@ -198,6 +210,7 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 			.r = r,
 			.erasure = e,
 			.size_bytes = size_bytes,
+			.end_bytes = volumes_erase_end(r, size_bytes),
 			.at = at,
 			.checkpoint = at + CHECKPOINT_BYTES,
 			.begun_ns = now_ns,

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "os/copy/fs_extents.h"
 #include "volume/concurrency_limit.h"
 #include "volume/copies/copy_reports.h"
 #include "volume/device_view.h"
@@ -160,8 +161,9 @@ uint64_t volumes_source_bytes(const struct clone_source *s);
  */
 void volumes_source_image(const struct clone_source *s, struct volume_record *copy);
 
-/** volumes_source_is_copied() - whether anything of it was written to the new device. */
-bool volumes_source_is_copied(const struct clone_source *s);
+/** volumes_source_written() - get the part of the new device outside of which nothing was written but zeros.
+ * Return: length 0: nothing was. */
+struct fs_extent volumes_source_written(const struct clone_source *s);
 
 /* A copy that is to be made; all borrowed. */
 struct copy_request {
@@ -281,6 +283,10 @@ int volumes_erase(void *user, const char *id, struct erase_claim *claim, struct 
 /** volumes_erases_whole() - whether all of @r is erased after its deletion, and not only its beginning and
  * end. Pure. */
 bool volumes_erases_whole(const struct volume_record *r);
+
+/** volumes_erase_end() - get where erasing all of the device of @r, which has @size_bytes, may end: of a copy
+ * that was given up, only what was written is erased. */
+uint64_t volumes_erase_end(const struct volume_record *r, uint64_t size_bytes);
 
 /** volumes_delete_record() - volumes_delete() for callers that hold the volume's lock. @lock: taken over when
  * the volume is put into the erase queue; @r: its current record, whose phase is kept up to date. Return: as

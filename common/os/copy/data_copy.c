@@ -130,6 +130,19 @@ static bool goes_on(struct job *j)
 	return !j->failure && j->next < j->ranges->n;
 }
 
+static void extend(struct fs_extent *written, const struct fs_extent *e)
+{
+	uint64_t end = e->at_bytes + e->length_bytes;
+
+	if (written->length_bytes == 0)
+		*written = *e;
+	if (end < written->at_bytes + written->length_bytes)
+		end = written->at_bytes + written->length_bytes;
+	if (e->at_bytes < written->at_bytes)
+		written->at_bytes = e->at_bytes;
+	written->length_bytes = end - written->at_bytes;
+}
+
 /* The caller has the mutex. */
 static struct fs_extent hand_out(struct job *j)
 {
@@ -145,6 +158,8 @@ static struct fs_extent hand_out(struct job *j)
 		j->next++;
 		j->next_at = 0;
 	}
+	if (j->c->written && !j->zero)
+		extend(j->c->written, &e);
 	return e;
 }
 

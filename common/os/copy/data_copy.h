@@ -48,6 +48,9 @@ struct data_copy {
 	 * a time. false: stop. @done_bytes: of this call. NULL: never stop */
 	bool (*go_on)(void *user, uint64_t done_bytes);
 	void *user;
+	/* Extended before each piece, so that nothing of the target is written outside of it; length 0:
+	 * nothing is. NULL: it is not wanted. Zeros do not count */
+	struct fs_extent *written;
 };
 
 /**

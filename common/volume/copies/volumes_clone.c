@@ -56,7 +56,7 @@ struct clone_source {
 	struct volume_record *r;
 	struct device *device;
 	bool block;
-	bool is_copied; /* in part, at least */
+	struct fs_extent written; /* of the new device; length 0: nothing */
 	uint64_t max_pause_ms;
 };
 
@@ -89,9 +89,9 @@ void volumes_source_image(const struct clone_source *s, struct volume_record *co
 	copy->image_bytes = s->r->image_bytes;
 }
 
-bool volumes_source_is_copied(const struct clone_source *s)
+struct fs_extent volumes_source_written(const struct clone_source *s)
 {
-	return s->is_copied;
+	return s->written;
 }
 
 static int check_kind(const struct volume_record *r, const struct volume_request *q,
@@ -341,7 +341,8 @@ static struct data_copy data_of(struct copy *c)
 		.to_fd = c->to_fd,
 		.bytes_per_s = limit_of(c->source),
 		.go_on = goes_on,
-		.user = c};
+		.user = c,
+		.written = &c->source->written};
 }
 
 /* How fast a volume with a limit of its own is copied says nothing about others, unless the node was slower.
@@ -365,7 +366,6 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	const struct data_copy data = data_of(c);
 	uint64_t begun_ns = clock_ns();
 
-	c->source->is_copied = true;
 	begin_progress(c, x->total_bytes);
 	int rc = data_copy_extents(&data, x, err);
 	/* also of what was cut off: the next call then knows that it would take too long */
@@ -781,6 +781,8 @@ static int set_uuid(struct copy *c, struct error **err)
 	char uuid[UUID_TEXT_LEN + 1];
 
 	volume_lock_set_step(c->all->v->locks, r->id, "setting the UUID of its file system");
+	/* where these tools write is theirs to know */
+	c->source->written = (struct fs_extent){.length_bytes = c->to->size_bytes};
 	uuid_generate_text(uuid);
 	free(r->fs_uuid);
 	r->fs_uuid = x_strdup(uuid);

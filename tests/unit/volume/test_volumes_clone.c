@@ -449,6 +449,55 @@ static void limit_speed(uint64_t bytes_per_s)
 	fixture_restart();
 }
 
+/* Large enough to find out how fast it is copied. */
+static void write_more_data(void)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		CLEANUP(free_charp) char *from = x_asprintf("%s/data", mt.staging);
+		CLEANUP(free_charp) char *to = x_asprintf("%s/data-%u", mt.staging, i);
+
+		write_data();
+		ck_assert_int_eq(rename(from, to), 0);
+	}
+}
+
+static size_t n_data, n_old;
+
+static void fill_and_keep(const struct device *d)
+{
+	copy_device = device_dup(d);
+	content_fill(d, OLD);
+}
+
+static void count_content(void)
+{
+	n_data = content_count(copy_device, DATA);
+	n_old = content_count(copy_device, OLD);
+}
+
+START_TEST(only_what_was_copied_is_erased_after_a_failure)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	struct volume_request q = fixture_request("copy", SIZE + LARGER);
+
+	limit_speed(MIB(20));
+	stage_source();
+	write_more_data();
+	fx.faults.made = fill_and_keep;
+	fx.faults.in_destroy = count_content;
+	strmap_set(&parameters, "maxPause", "1s");
+	q.parameters = &parameters;
+	q.source = mt.volume->id;
+	n_data = 1;
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_PRECONDITION, "nothing was stopped");
+	assert_no_copy();
+	ck_assert_uint_eq(n_data, 0);
+	/* a part was copied, and the new device is larger */
+	ck_assert_uint_ge(n_old, LARGER / CONTENT_BLOCK);
+	ck_assert_uint_lt(n_old, (SIZE + LARGER) / CONTENT_BLOCK);
+}
+END_TEST
+
 START_TEST(pause_that_would_be_too_long_is_refused)
 {
 	CLEANUP(strmap_done) struct strmap parameters = {0};
@@ -457,14 +506,7 @@ START_TEST(pause_that_would_be_too_long_is_refused)
 
 	limit_speed(MIB(20));
 	stage_source();
-	/* large enough to find out how fast it goes */
-	for (unsigned i = 0; i < 5; i++) {
-		CLEANUP(free_charp) char *from = x_asprintf("%s/data", mt.staging);
-		CLEANUP(free_charp) char *to = x_asprintf("%s/data-%u", mt.staging, i);
-
-		write_data();
-		ck_assert_int_eq(rename(from, to), 0);
-	}
+	write_more_data();
 	strmap_set(&parameters, "maxPause", "1s");
 	q.parameters = &parameters;
 	q.source = mt.volume->id;
@@ -629,6 +671,7 @@ int main(void)
 	tcase_add_test(tc, copy_of_an_empty_volume_is_empty);
 	tcase_add_test(tc, copy_that_cannot_be_is_refused);
 	tcase_add_test(tc, file_system_that_others_have_frozen_stays_frozen);
+	tcase_add_test(tc, only_what_was_copied_is_erased_after_a_failure);
 	tcase_add_test(tc, pause_that_would_be_too_long_is_refused);
 	tcase_add_test(tc, file_system_that_a_crash_has_left_frozen_is_thawed);
 	tcase_add_test(tc, file_system_that_is_frozen_and_not_mounted_is_thawed);

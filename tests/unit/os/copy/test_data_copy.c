@@ -232,6 +232,32 @@ START_TEST(a_copy_stops_when_it_is_not_to_go_on)
 }
 END_TEST
 
+START_TEST(what_was_written_before_a_failure_is_known)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(pair_done) struct pair p = {.stop_at = 3};
+	CLEANUP(fs_extents_done) struct fs_extents x = FS_EXTENTS_INIT;
+	CLEANUP(fs_extents_done) struct fs_extents whole;
+	struct fs_extent written = {0};
+
+	pair_open(&p, SMALL_BYTES, SMALL_BYTES);
+	p.c.written = &written;
+	fs_extents_add(&x, MIB(4), MIB(8), 2);
+	ASSERT_FAILS(data_copy_extents(&p.c, &x, &err), ERR_ABORTED, "stopped after 2097152 bytes");
+	ck_assert_uint_eq(written.at_bytes, MIB(4));
+	ck_assert_uint_eq(written.length_bytes, MIB(2));
+	p.stop_at = p.asked = 0;
+	p.done_bytes = 0;
+	ASSERT_OK(data_copy_zero_gaps(&p.c, &x, SMALL_BYTES, &err));
+	ck_assert_uint_eq(written.length_bytes, MIB(2));
+	fs_extents_whole(MIB(1), &whole);
+	p.done_bytes = 0;
+	ASSERT_OK(data_copy_extents(&p.c, &whole, &err));
+	ck_assert_uint_eq(written.at_bytes, 0);
+	ck_assert_uint_eq(written.length_bytes, MIB(6));
+}
+END_TEST
+
 START_TEST(a_limit_is_kept_and_a_stop_does_not_wait_for_it)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -328,6 +354,7 @@ END_TEST
 SCRATCH_MAIN("os/copy/data_copy", extents_are_copied_and_all_else_is_zeroed,
 	much_is_copied_by_two_threads_and_each_piece_once, two_threads_share_the_limit,
 	a_source_in_parts_is_read_where_they_are, a_failure_of_one_thread_ends_both,
-	without_extents_all_is_zeroed, a_copy_stops_when_it_is_not_to_go_on,
-	a_limit_is_kept_and_a_stop_does_not_wait_for_it, what_cannot_be_read_is_named_with_its_place,
-	a_source_or_target_that_is_too_small_is_an_error, a_mounted_device_is_a_source_only)
+	without_extents_all_is_zeroed, what_was_written_before_a_failure_is_known,
+	a_copy_stops_when_it_is_not_to_go_on, a_limit_is_kept_and_a_stop_does_not_wait_for_it,
+	what_cannot_be_read_is_named_with_its_place, a_source_or_target_that_is_too_small_is_an_error,
+	a_mounted_device_is_a_source_only)
