@@ -53,6 +53,7 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	if (csi_check_create(request, &set, err) < 0)
 		return -1;
 	q.fs_type = set.fs_type;
+	q.any_fs = !set.asked_fs_type;
 	q.block = set.block;
 	q.spans_nodes = set.spans_nodes;
 	if (csi_read_source(request, &source, err) < 0)

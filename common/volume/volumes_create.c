@@ -64,6 +64,11 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 	return 0;
 }
 
+const char *volumes_wanted_fs(const struct volume_request *q)
+{
+	return q->source && q->any_fs ? NULL : q->fs_type;
+}
+
 static int check_source(const struct volume_record *r, const struct volume_request *q, struct error **err)
 {
 	if (str_eq(r->source, q->source) && r->source_is_snapshot == (q->source && q->source_is_snapshot))
@@ -109,7 +114,7 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 		    have.kata_containers == wanted->kata_containers && r->direct == wanted->direct_volume &&
 		    have.is_cache == wanted->is_cache && have.is_inline == wanted->is_inline &&
 		    have.cache_size == wanted->cache_size &&
-		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
+		    (!r->fs_type || !volumes_wanted_fs(q) || str_eq(r->fs_type, volumes_wanted_fs(q))) &&
 		    (!q->block || volume_record_may_be_block(r));
 	params_done(&have);
 	if (!same)
@@ -137,7 +142,7 @@ static struct volume_record *new_record(
 	r->id = x_strdup(id);
 	r->phase = PHASE_CREATING;
 	r->identity = x_strdup(identity);
-	r->fs_type = x_strdup(q->fs_type);
+	r->fs_type = x_strdup(volumes_wanted_fs(q));
 	r->made_by_controller = q->made_by_controller;
 	r->direct = wanted->direct_volume;
 	r->fsync_suffices = wanted->fsync_suffices;
@@ -613,7 +618,7 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 	if (c->source) {
 		c->r->source = x_strdup(volumes_source_id(c->source));
 		c->r->source_is_snapshot = q->source_is_snapshot;
-		volumes_source_image(c->source, c->r);
+		volumes_source_layout(c->source, c->r);
 	}
 	records_begin(v->records, &pending);
 	int rc = record_and_make(v, c, &pending, q, wanted, err);

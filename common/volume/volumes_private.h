@@ -152,14 +152,17 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 void volumes_close_source(struct clone_source *s);
 DEFINE_CLEANUP(struct clone_source *, volumes_close_source);
 
+/** volumes_wanted_fs() - type of file system that the volume of @q has to have, borrowed; NULL: none, or that
+ * of its source. Pure. */
+const char *volumes_wanted_fs(const struct volume_request *q);
+
 /** volumes_source_id() - ID of the volume, borrowed. volumes_source_bytes() - how large its device is. */
 const char *volumes_source_id(const struct clone_source *s);
 uint64_t volumes_source_bytes(const struct clone_source *s);
 
-/** volumes_source_image() - say in the record of the copy of @s what that says of an image for Kata
- * Containers.
- */
-void volumes_source_image(const struct clone_source *s, struct volume_record *copy);
+/** volumes_source_layout() - say in the record of the copy of @s what that of @s says of an image for Kata
+ * Containers, of guests, and of the type of its file system unless one is asked for. */
+void volumes_source_layout(const struct clone_source *s, struct volume_record *copy);
 
 /** volumes_source_written() - get the part of the new device outside of which nothing was written but zeros.
  * Return: length 0: nothing was. */

@@ -171,6 +171,17 @@ char *volumes_find_twin(
 	return NULL;
 }
 
+/* A request for another type than that of creation is served while nothing is on the device; copies and later
+ * requests go by the record. */
+static int record_fs_type(struct volumes *v, struct volume_record *r, const char *fs_type, struct error **err)
+{
+	if (!r->fs_type || str_eq(r->fs_type, fs_type))
+		return 0;
+	free(r->fs_type);
+	r->fs_type = x_strdup(fs_type);
+	return records_save(v->records, r, err);
+}
+
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
 	const char *fs_type, bool readonly, struct error **err)
 {
@@ -180,13 +191,16 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 	volume_lock_set_step(v->locks, r->id, "looking at the device");
 	if (volumes_recognise(r, d->path, &found, err) < 0)
 		return -1;
-	if (!*found)
-		return refuse_data(r, d, err) < 0 ? -1 : format(v, r, d, fs_type, err);
+	if (!*found && refuse_data(r, d, err) < 0)
+		return -1;
 	if (is_unfinished(r, d, found, &unfinished, err) < 0)
 		return -1;
-	if (unfinished)
-		return format(v, r, d, fs_type, err);
-	if (!str_eq(found, fs_type))
+	bool is_made = *found && !unfinished;
+	if (is_made && !str_eq(found, fs_type))
 		return err_set(err, ERR_EXISTS, "the device holds %s already, not %s", found, fs_type);
+	if (record_fs_type(v, r, fs_type, err) < 0)
+		return -1;
+	if (!is_made)
+		return format(v, r, d, fs_type, err);
 	return readonly ? 0 : volumes_check_fs(v, r, d->path, fs_type, err);
 }

@@ -80,9 +80,11 @@ uint64_t volumes_source_bytes(const struct clone_source *s)
 	return s->device->size_bytes;
 }
 
-void volumes_source_image(const struct clone_source *s, struct volume_record *copy)
+void volumes_source_layout(const struct clone_source *s, struct volume_record *copy)
 {
 	copy->direct = s->r->direct;
+	if (!copy->fs_type)
+		copy->fs_type = x_strdup(s->r->fs_type);
 	if (!kata_has_image(s->r))
 		return;
 	strmap_set(&copy->parameters, PARAMS_KATA, "true");
@@ -124,9 +126,10 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s is for block access, so its clone cannot have a file system",
 			volume_noun(r->snapshot), r->id);
-	if (q->fs_type && r->fs_type && !str_eq(q->fs_type, r->fs_type))
+	const char *fs_type = volumes_wanted_fs(q);
+	if (fs_type && r->fs_type && !str_eq(fs_type, r->fs_type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "%s %s has %s, so its clone cannot have %s",
-			volume_noun(r->snapshot), r->id, r->fs_type, q->fs_type);
+			volume_noun(r->snapshot), r->id, r->fs_type, fs_type);
 	return 0;
 }
 
@@ -804,6 +807,9 @@ static int probe_source(struct copy *c, struct error **err)
 {
 	if (volumes_recognise(c->source->r, c->source->device->path, &c->fs_type, err) < 0)
 		return err_wrap(err, "source %s", c->source->r->id);
+	/* the Go driver recorded none */
+	if (!c->r->fs_type && !c->r->snapshot && !c->source->block)
+		c->r->fs_type = x_strdup(*c->fs_type ? c->fs_type : VOLUME_DEFAULT_FS);
 	return 0;
 }
 

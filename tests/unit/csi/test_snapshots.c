@@ -238,12 +238,13 @@ START_TEST(lists_are_of_a_source_or_of_one_snapshot)
 }
 END_TEST
 
-static int restore(const char *name, Csi__V1__VolumeContentSource *source, Csi__V1__Volume **ret)
+static int create(
+	const char *name, const char *fs_type, Csi__V1__VolumeContentSource *source, Csi__V1__Volume **ret)
 {
 	Csi__V1__CreateVolumeRequest q;
 	csi__v1__create_volume_request__init(&q);
-	Csi__V1__VolumeCapability *cap =
-		harness_capability(&h, "", CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER);
+	Csi__V1__VolumeCapability *cap = harness_capability(
+		&h, fs_type, CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER);
 	Csi__V1__CreateVolumeResponse *reply;
 
 	q.name = (char *)(uintptr_t)name;
@@ -255,6 +256,26 @@ static int restore(const char *name, Csi__V1__VolumeContentSource *source, Csi__
 	*ret = reply->volume;
 	return 0;
 }
+
+static int restore(const char *name, Csi__V1__VolumeContentSource *source, Csi__V1__Volume **ret)
+{
+	return create(name, "", source, ret);
+}
+
+START_TEST(a_copy_without_a_type_has_that_of_its_source)
+{
+	Csi__V1__Volume *made;
+	Csi__V1__Volume *copy;
+
+	ASSERT_OK(create("xfs", "xfs", /* source= */ NULL, &made));
+	Csi__V1__VolumeContentSource *source =
+		csi_content_source(h.arena, made->volume_id, /* is_snapshot= */ false);
+	ASSERT_OK(create("copy", "", source, &copy));
+	ASSERT_OK(create("copy", "xfs", source, &copy));
+	ASSERT_FAILS(create("copy", "ext4", source, &copy), ERR_EXISTS, "with other parameters");
+	ASSERT_FAILS(create("other", "ext4", source, &copy), ERR_INVALID_ARGUMENT, "cannot have ext4");
+}
+END_TEST
 
 START_TEST(a_snapshot_is_restored_without_its_source)
 {
@@ -369,8 +390,8 @@ int main(void)
 	const TTest *const tests[] = {a_snapshot_says_what_it_is_of_and_when_it_was_taken,
 		a_name_stands_for_one_source, requests_lack_nothing, a_class_has_a_pause_and_nothing_else,
 		volumes_and_snapshots_do_not_know_each_other, lists_are_of_a_source_or_of_one_snapshot,
-		a_snapshot_is_restored_without_its_source, a_group_says_what_belongs_to_it,
-		only_the_controller_deletes_a_snapshot_of_a_group};
+		a_copy_without_a_type_has_that_of_its_source, a_snapshot_is_restored_without_its_source,
+		a_group_says_what_belongs_to_it, only_the_controller_deletes_a_snapshot_of_a_group};
 	Suite *suite = suite_create("csi snapshots");
 	TCase *tcase = tcase_create("csi snapshots");
 
