@@ -27,7 +27,8 @@ static struct pool_restore_volume *gather_volumes(const struct state_content *co
 	for (size_t i = 0; i < content->n_records; i++) {
 		const struct volume_record *r = content->records[i];
 		if (r->phase == PHASE_READY)
-			volumes[(*ret_n)++] = (struct pool_restore_volume){r->id, r->pool};
+			volumes[(*ret_n)++] =
+				(struct pool_restore_volume){r->id, r->pool, r->identity, r->size_bytes};
 	}
 	return volumes;
 }
@@ -84,7 +85,7 @@ static void write_source(const struct pool_restore_group *g, struct buf *out)
 	format_time(g->text.written_s, when);
 	buf_addf(out, "  metadata: %s %s, version %ju%s%s, %zu volumes\n",
 		g->from_copy ? "copy" : "metadata area of", g->source, (uintmax_t)g->text.seqno,
-		*when ? ", written " : "", when, strv_len(g->text.volumes));
+		*when ? ", written " : "", when, g->text.n_volumes);
 }
 
 static void write_text(const struct pool_restore_group *g, enum outcome outcome, struct buf *out)
@@ -103,6 +104,8 @@ static void write_text(const struct pool_restore_group *g, enum outcome outcome,
 	}
 	for (char **id = g->lost_volumes; id && *id; id++)
 		buf_addf(out, "  not in the metadata: volume %s\n", *id);
+	for (char **what = g->changed_volumes; what && *what; what++)
+		buf_addf(out, "  older in the metadata: volume %s\n", *what);
 	if (outcome == PLANNED && g->file && !g->problem)
 		buf_addf(out, "  would write: %s, for LVM, from that area\n", g->file);
 	for (size_t i = 0; outcome == PLANNED && i < g->n_steps; i++) {
@@ -110,8 +113,8 @@ static void write_text(const struct pool_restore_group *g, enum outcome outcome,
 		add_command(&g->steps[i], out);
 		buf_addc(out, '\n');
 	}
-	for (char **name = g->text.volumes; outcome == RESTORED && name && *name; name++)
-		buf_addf(out, "  is back: volume %s\n", *name);
+	for (size_t i = 0; outcome == RESTORED && i < g->text.n_volumes; i++)
+		buf_addf(out, "  is back: volume %s\n", g->text.volumes[i].name);
 }
 
 static void json_strv(struct json_writer *w, const char *key, char *const *v)
@@ -120,6 +123,15 @@ static void json_strv(struct json_writer *w, const char *key, char *const *v)
 	json_array(w);
 	for (; v && *v; v++)
 		json_str(w, *v);
+	json_array_end(w);
+}
+
+static void json_volumes(const struct pool_restore_group *g, struct json_writer *w)
+{
+	json_key(w, "volumes");
+	json_array(w);
+	for (size_t i = 0; i < g->text.n_volumes; i++)
+		json_str(w, g->text.volumes[i].name);
 	json_array_end(w);
 }
 
@@ -166,8 +178,9 @@ static void write_json(const struct pool_restore_group *g, enum outcome outcome,
 	json_key_str(w, "writtenTo", g->file);
 	json_key_u64(w, "version", g->text.seqno);
 	json_key_str(w, "written", *when ? when : NULL);
-	json_strv(w, "volumes", g->text.volumes);
+	json_volumes(g, w);
 	json_strv(w, "missingVolumes", g->lost_volumes);
+	json_strv(w, "changedVolumes", g->changed_volumes);
 	json_damaged(g, w);
 	json_commands(g, w);
 	json_object_end(w);
@@ -209,7 +222,7 @@ static enum outcome apply(struct nd *nd, struct lvm *lvm, const char *folder, co
 	after.report = report;
 	view_save(lvm, folder, &after);
 	log_info("restored volume group", F_STR("group", g->name), F_STR("metadata", g->source),
-		F_U64("volumes", strv_len(g->text.volumes)));
+		F_U64("volumes", g->text.n_volumes));
 	return RESTORED;
 }
 

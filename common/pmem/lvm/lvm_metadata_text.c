@@ -29,6 +29,8 @@ struct reader {
 	char *pv_uuid;
 	char **pv_names; /* in the text, where segments refer to them: strv */
 	bool visible, on_device;
+	uint64_t lv_extents; /* of all segments of the volume so far */
+	char **tags;         /* of that volume: strv */
 };
 
 static void skip_blanks(struct reader *r)
@@ -118,6 +120,29 @@ static void set_text(const struct reader *r, char **ret)
 	*ret = x_strdup(r->word);
 }
 
+static int add_extents(struct reader *r, struct error **err)
+{
+	uint64_t n = 0;
+
+	if (set_number(r, &n, err) < 0)
+		return -1;
+	if (__builtin_add_overflow(r->lv_extents, n, &r->lv_extents))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "LVM's metadata describes a volume of no possible size");
+	return 0;
+}
+
+static int take_lv_value(struct reader *r, const char *key, struct error **err)
+{
+	if (r->depth == 3 && str_eq(key, "status"))
+		r->visible |= str_eq(r->word, "VISIBLE");
+	if (r->depth == 3 && str_eq(key, "tags"))
+		strv_add(&r->tags, r->word);
+	if (r->depth == 4 && str_eq(key, "stripes"))
+		r->on_device |= strv_contains(r->pv_names, r->word);
+	return r->depth == 4 && str_eq(key, "extent_count") ? add_extents(r, err) : 0;
+}
+
 /* One value, or one element of an array. */
 static int take_value(struct reader *r, const char *key, struct error **err)
 {
@@ -131,10 +156,8 @@ static int take_value(struct reader *r, const char *key, struct error **err)
 		return set_number(r, &t->seqno, err);
 	if (r->depth == 1 && str_eq(key, "extent_size"))
 		return set_number(r, &r->extent_sectors, err);
-	if (is_in(r, "logical_volumes") && str_eq(key, "status"))
-		r->visible |= str_eq(r->word, "VISIBLE");
-	if (r->depth == 4 && str_eq(r->sections[1], "logical_volumes") && str_eq(key, "stripes"))
-		r->on_device |= strv_contains(r->pv_names, r->word);
+	if (r->depth > 2 && str_eq(r->sections[1], "logical_volumes"))
+		return take_lv_value(r, key, err);
 	if (!is_in(r, "physical_volumes"))
 		return 0;
 	if (str_eq(key, "id"))
@@ -181,6 +204,8 @@ static int open_section(struct reader *r, const char *name, struct error **err)
 	if (r->depth == 3) {
 		r->n_extents = r->device_sectors = r->start_sectors = 0;
 		r->visible = r->on_device = false;
+		r->lv_extents = 0;
+		strv_free(TAKE_PTR(r->tags));
 	}
 	return 0;
 }
@@ -204,14 +229,33 @@ static int add_pv(struct reader *r, struct error **err)
 	return 0;
 }
 
+static int add_volume(struct reader *r, struct error **err)
+{
+	struct lvm_text *t = r->text;
+	struct lvm_text_volume lv = {0};
+	uint64_t sectors;
+
+	if (!r->visible || !r->on_device)
+		return 0;
+	if (__builtin_mul_overflow(r->extent_sectors, r->lv_extents, &sectors) ||
+		__builtin_mul_overflow(sectors, SECTOR_BYTES, &lv.size_bytes))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "LVM's metadata describes a volume of no possible size");
+	lv.name = x_strdup(r->sections[2]);
+	lv.tags = TAKE_PTR(r->tags);
+	t->volumes = x_realloc(t->volumes, t->n_volumes + 1, sizeof(*t->volumes));
+	t->volumes[t->n_volumes++] = lv;
+	return 0;
+}
+
 static int close_section(struct reader *r, struct error **err)
 {
 	if (r->depth == 0)
 		return malformed(r, err);
 	if (is_in(r, "physical_volumes") && add_pv(r, err) < 0)
 		return -1;
-	if (is_in(r, "logical_volumes") && r->visible && r->on_device)
-		strv_add(&r->text->volumes, r->sections[2]);
+	if (is_in(r, "logical_volumes") && add_volume(r, err) < 0)
+		return -1;
 	r->depth--;
 	return 0;
 }
@@ -248,6 +292,7 @@ int lvm_text_parse(struct span text, struct lvm_text *ret, struct error **err)
 	int rc = read_all(&r, err);
 	free(r.pv_uuid);
 	strv_free(r.pv_names);
+	strv_free(r.tags);
 	if (rc < 0)
 		return -1;
 	if (!t.group || str_empty(t.group_uuid) || t.seqno == 0)
@@ -264,7 +309,11 @@ void lvm_text_done(struct lvm_text *t)
 	free(t->pvs);
 	free(t->group);
 	free(t->group_uuid);
-	strv_free(t->volumes);
+	for (size_t i = 0; i < t->n_volumes; i++) {
+		free(t->volumes[i].name);
+		strv_free(t->volumes[i].tags);
+	}
+	free(t->volumes);
 	*t = (struct lvm_text){0};
 }
 
@@ -273,5 +322,13 @@ const struct lvm_text_pv *lvm_text_pv(const struct lvm_text *t, const char *uuid
 	for (size_t i = 0; i < t->n_pvs; i++)
 		if (str_eq(t->pvs[i].uuid, uuid))
 			return &t->pvs[i];
+	return NULL;
+}
+
+const struct lvm_text_volume *lvm_text_volume(const struct lvm_text *t, const char *name)
+{
+	for (size_t i = 0; i < t->n_volumes; i++)
+		if (str_eq(t->volumes[i].name, name))
+			return &t->volumes[i];
 	return NULL;
 }

@@ -20,6 +20,13 @@ struct lvm_text_pv {
 	uint64_t data_end_bytes; /* of the last extent; what follows belongs to no volume */
 };
 
+/* A logical volume that lies on devices and is no part of another one. */
+struct lvm_text_volume {
+	char *name;
+	uint64_t size_bytes;
+	char **tags; /* strv */
+};
+
 struct lvm_text {
 	char *group;
 	char *group_uuid;
@@ -27,7 +34,8 @@ struct lvm_text {
 	uint64_t written_s; /* since 1970; 0: unknown */
 	struct lvm_text_pv *pvs;
 	size_t n_pvs;
-	char **volumes; /* names of logical volumes that lie on devices and are no part of others: strv */
+	struct lvm_text_volume *volumes;
+	size_t n_volumes;
 };
 
 /** lvm_text_parse() - parse @text. Return: 0, or -1 with ERR_INVALID_ARGUMENT (it describes no group; it is
@@ -39,3 +47,6 @@ void lvm_text_done(struct lvm_text *t);
 
 /** lvm_text_pv() - the physical volume with @uuid, or NULL. */
 const struct lvm_text_pv *lvm_text_pv(const struct lvm_text *t, const char *uuid);
+
+/** lvm_text_volume() - the logical volume with @name, or NULL. */
+const struct lvm_text_volume *lvm_text_volume(const struct lvm_text *t, const char *name);

@@ -441,12 +441,32 @@ static void plan_group_step(struct draft *d, const char *command, const char *op
 	add_step(d, (struct pool_restore_step){.argv = argv, .pv = SIZE_MAX, .activates = activates});
 }
 
-static void find_lost_volumes(struct draft *d, const struct pool_restore_request *request)
+/* A volume that is larger than recorded has lost nothing. */
+static void compare_volume(
+	struct draft *d, const struct pool_restore_volume *v, const struct lvm_text_volume *lv)
+{
+	CLEANUP(free_charp) char *what = NULL;
+
+	if (v->tag && !strv_contains(lv->tags, v->tag))
+		what = x_asprintf("%s has the tag %s, which it does not have in the metadata", v->id, v->tag);
+	else if (lv->size_bytes < v->size_bytes)
+		what = x_asprintf("%s has %ju bytes, and %ju in the metadata", v->id,
+			(uintmax_t)v->size_bytes, (uintmax_t)lv->size_bytes);
+	if (what)
+		strv_add(&d->g.changed_volumes, what);
+}
+
+static void compare_volumes(struct draft *d, const struct pool_restore_request *request)
 {
 	for (size_t i = 0; i < request->n_volumes; i++) {
 		const struct pool_restore_volume *v = &request->volumes[i];
+		const struct lvm_text_volume *lv = lvm_text_volume(&d->g.text, v->id);
 
-		if (str_eq(v->pool, d->g.uuid) && !strv_contains(d->g.text.volumes, v->id))
+		if (!str_eq(v->pool, d->g.uuid))
+			continue;
+		if (lv)
+			compare_volume(d, v, lv);
+		else
 			strv_add(&d->g.lost_volumes, v->id);
 	}
 }
@@ -480,12 +500,18 @@ static void plan_damaged(struct draft *d, const struct pool_restore_request *req
 			request->folder);
 		return;
 	}
-	find_lost_volumes(d, request);
+	compare_volumes(d, request);
 	if (d->g.lost_volumes && !request->without_volumes)
 		refuse(d,
 			"the newest metadata, in %s, is older than volumes that the state folder knows: their "
 			"data would become free space; look for newer metadata (pvck --dump metadata_search), "
 			"or give them up with -force",
+			d->g.source);
+	if (d->g.changed_volumes && !request->without_volumes)
+		refuse(d,
+			"the newest metadata, in %s, is of a time before volumes were grown, or made again, "
+			"according to the state folder: data of theirs would become free space; look for newer "
+			"metadata (pvck --dump metadata_search), or give that up with -force",
 			d->g.source);
 	if (needs_update(d))
 		plan_group_step(d, "vgck", "--updatemetadata", /* activates= */ false);
@@ -536,6 +562,7 @@ static void group_done(struct pool_restore_group *g)
 	free(g->raw);
 	free(g->file);
 	strv_free(g->lost_volumes);
+	strv_free(g->changed_volumes);
 	lvm_text_done(&g->text);
 }
 

@@ -15,16 +15,19 @@
 #include "pmem/lvm/lvm_metadata_text.h"
 #include "pmem/nd/nd.h"
 
-/* A volume that the state folder knows. Both borrowed. */
+/* A volume that the state folder knows. Its strings are borrowed. */
 struct pool_restore_volume {
 	const char *id;   /* name of its logical volume, too */
 	const char *pool; /* UUID of its group; NULL: unknown, so that it does not count */
+	const char *tag;  /* of its logical volume; NULL: the Go driver gave none */
+	uint64_t size_bytes;
 };
 
 struct pool_restore_request {
 	const char *folder;   /* of pool_backup.h */
 	char *const *groups;  /* names; NULL or empty: all that have a record */
-	bool without_volumes; /* although the metadata lacks volumes that the state folder knows */
+	bool without_volumes; /* although the metadata lacks volumes that the state folder knows, or a part
+				 of them */
 	const struct pool_restore_volume *volumes;
 	size_t n_volumes;
 };
@@ -48,13 +51,14 @@ struct pool_restore_step {
 struct pool_restore_group {
 	char *name;
 	char *uuid;
-	char *problem;        /* why it is not restored, or NULL */
-	char *source;         /* path of the copy, or of the device whose metadata area is used */
-	bool from_copy;       /* the source is a copy */
-	struct lvm_text text; /* of the source */
-	char *raw;            /* the same as it is in a metadata area; NULL: the source is a copy */
-	char *file;           /* to which it is written first, for LVM; NULL: that is not needed */
-	char **lost_volumes;  /* that the state folder knows, and the text does not: strv */
+	char *problem;          /* why it is not restored, or NULL */
+	char *source;           /* path of the copy, or of the device whose metadata area is used */
+	bool from_copy;         /* the source is a copy */
+	struct lvm_text text;   /* of the source */
+	char *raw;              /* the same as it is in a metadata area; NULL: the source is a copy */
+	char *file;             /* to which it is written first, for LVM; NULL: that is not needed */
+	char **lost_volumes;    /* that the state folder knows, and the text does not: strv */
+	char **changed_volumes; /* how volumes differ that both know: strv */
 	struct pool_restore_pv *pvs;
 	size_t n_pvs;
 	struct pool_restore_step *steps; /* none: there is nothing to do */

@@ -34,11 +34,11 @@ static int check_shown(
 		return err_set(err, ERR_INTERNAL,
 			"LVM shows version %ju of the metadata of volume group %s, and not version %ju of %s",
 			(uintmax_t)vg->seqno, g->name, (uintmax_t)g->text.seqno, g->source);
-	for (char **name = g->text.volumes; name && *name; name++)
-		if (!has_volume(report, g->uuid, *name))
+	for (size_t i = 0; i < g->text.n_volumes; i++)
+		if (!has_volume(report, g->uuid, g->text.volumes[i].name))
 			return err_set(err, ERR_INTERNAL,
-				"LVM does not show volume %s of volume group %s, which %s has", *name,
-				g->name, g->source);
+				"LVM does not show volume %s of volume group %s, which %s has",
+				g->text.volumes[i].name, g->name, g->source);
 	if (vg->missing_pvs > 0)
 		return err_set(err, ERR_PRECONDITION,
 			"volume group %s has its labels back, and %u of its devices are missing: bring them back, "

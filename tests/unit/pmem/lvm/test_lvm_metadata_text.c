@@ -26,8 +26,8 @@ static void assert_text(const char *file, struct lvm_text *ret)
 	ck_assert_uint_eq(ret->pvs[0].data_end_bytes, 510ULL << 20);
 	ck_assert_ptr_eq(lvm_text_pv(ret, "000000-bbbb-cccc-dddd-eeee-ffff-iiiiii"), &ret->pvs[0]);
 	ck_assert_ptr_null(lvm_text_pv(ret, "other"));
-	ck_assert_uint_eq(strv_len(ret->volumes), 1);
-	ck_assert_str_eq(ret->volumes[0], "one");
+	ck_assert_uint_eq(ret->n_volumes, 1);
+	ck_assert_str_eq(ret->volumes[0].name, "one");
 }
 
 START_TEST(copy_and_area_say_the_same)
