@@ -90,6 +90,22 @@ is_stopped() {
 	! is_running "$1"
 }
 
+# stands_still PID...: all threads of these processes are stopped.
+stands_still() {
+	local pid states
+	for pid; do
+		states=$(sed 's/.*) \(.\) .*/\1/' "/proc/$pid"/task/*/stat)
+		[[ $states =~ ^T([[:space:]]T)*$ ]] || return 1
+	done
+}
+
+# suspend PID...: stops these processes until they get SIGCONT. A process goes on for a moment after the signal: its threads stop one
+# after the other, and may answer a request until then.
+suspend() {
+	kill -STOP "$@"
+	wait_for 60 "$* to stand still" stands_still "$@"
+}
+
 # stop NAME [SIGNAL]: ends it, with what it has started, and waits; one that takes longer than half a minute is killed.
 stop() {
 	local name=$1 pid

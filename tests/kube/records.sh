@@ -10,6 +10,23 @@ nodes=(node1 node2 node3)
 account=system:serviceaccount:$installed:$installed-controller
 # 100 volumes fit on these nodes: each has at least 8 MiB.
 region_size=$((384 << 20))
+notes=$KUBE_RUN/notes # what a proof has measured
+
+# events: how many requests have been logged until now.
+events() {
+	wc -l <"$KUBE_RUN/audit.log"
+}
+
+note() {
+	echo "     $*" >>"$notes"
+}
+
+# measured NAME COMMAND...: a proof, and then what it has noted.
+measured() {
+	: >"$notes"
+	prove "$@"
+	cat "$notes"
+}
 
 # create CONTROLLER NAME: prints the handle.
 create() {
@@ -83,6 +100,15 @@ records() {
 
 has_records() {
 	[ "$(records)" -ge "$1" ]
+}
+
+# reported: how many records were made of what nodes have reported.
+reported() {
+	k get pmemvolumes -o 'jsonpath={.items[*].spec.origin}' | tr ' ' '\n' | grep -cx Reported || true
+}
+
+has_reported() {
+	[ "$(reported)" = "$1" ]
 }
 
 # all_agree NUMBER: there are so many volumes, and PVs, nodes and records say the same of each.
