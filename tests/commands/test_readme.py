@@ -23,7 +23,7 @@ DOCUMENTS = ("README.md", "docs/QUICKSTART.md", "docs/INSTALL.md", "docs/STORAGE
 
 # Sections whose commands other suites run; each of them takes the commands from the document by the section's name.
 RUN_ELSEWHERE = {
-    "Building": "tests/suites/12-release",
+    "Building": "tests/suites/10-release",
     "Quick start": "tests/e2e/quickstart",
     "Using it on a node": "tests/machine/vm/admin.sh",
     "Nodes as objects": "tests/kube/scenarios/pmemnodes",
