@@ -46,7 +46,7 @@ need_image() {
 }
 
 # choose_list SUITE LIST...: sets chosen_names to the scenarios of the list whose turn it is, one list a day, and left_names to those of the
-# others. TEST_TURN stands for the number of the day.
+# others, which it prints. TEST_TURN stands for the number of the day.
 choose_list() {
 	local suite=$1 lists turn
 	shift
@@ -55,7 +55,8 @@ choose_list() {
 	read -ra chosen_names <<<"${lists[turn]}"
 	unset "lists[turn]"
 	read -ra left_names <<<"${lists[*]}"
-	echo "SKIPPED: SCENARIOS OF OTHER DAYS, WHICH scripts/test $suite PLAYS WITH ANOTHER TEST_TURN (0 TO $(($# - 1)), NOT $turn): ${left_names[*]}" >&2
+	[ ${#left_names[@]} = 0 ] ||
+		echo "SKIPPED: SCENARIOS OF OTHER DAYS, WHICH scripts/test $suite PLAYS WITH ANOTHER TEST_TURN (0 TO $(($# - 1)), NOT $turn): ${left_names[*]}" >&2
 }
 
 # count_left: counts left_names as skipped in the closing line of a suite, which comes in with all that it prints.
