@@ -22,7 +22,7 @@ struct gathering {
 	bool *requisite; /* by place in nodes */
 	bool *seen;
 	const char *unregistered;
-	const char *silent; /* live, but without an inventory */
+	const char *silent; /* live, but without an inventory, and waited for */
 	const char *in_use; /* cannot be asked, and its volume was staged: the caller got its ID earlier */
 	const char *admitted_in_use; /* live, has the volume, which was staged or given out there, and is a
 					candidate */
@@ -171,6 +171,17 @@ static bool is_able(const struct gathering *g, const char *node_id, const struct
 	       has_volume(g, node, &staged);
 }
 
+/* A node that may have the volume or its source is always waited for: no other can serve the call, or it
+ * would make a second volume. Without a record that names it, a node was never asked. */
+static bool is_passed_over(const struct gathering *g, const char *node_id, const struct node *node)
+{
+	const struct controller *c = g->q->controller;
+	bool staged;
+
+	return !node->report.has_inventory && !g->q->source->handle && !has_begun(g, node_id) &&
+	       !has_volume(g, node, &staged) && !inventory_waits_for(c->waits, node_id, controller_now_ns(c));
+}
+
 static void add_node(struct gathering *g, size_t at, const char *node_id)
 {
 	const struct node *node = g->nodes[at];
@@ -180,10 +191,12 @@ static void add_node(struct gathering *g, size_t at, const char *node_id)
 	g->seen[at] = true;
 	if (!node->live || controller_is_out_of_service(g->q->controller, node_id))
 		add_dead(g, node_id, node);
-	else if (is_able(g, node_id, node))
-		add_live(g, node, node_id);
-	else
+	else if (!is_able(g, node_id, node))
 		g->found->n_unable++;
+	else if (is_passed_over(g, node_id, node))
+		g->found->n_silent++;
+	else
+		add_live(g, node, node_id);
 }
 
 static void add_all(struct gathering *g)
@@ -352,7 +365,7 @@ static int set_no_source(const struct gathering *g, struct error **err)
 static int set_none(const struct gathering *g, struct error **err)
 {
 	const struct candidates *found = g->found;
-	size_t n = found->n_dead + found->n_out;
+	size_t n = found->n_dead + found->n_out + found->n_silent;
 
 	if (found->uncertain)
 		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", found->uncertain,
@@ -361,15 +374,15 @@ static int set_none(const struct gathering *g, struct error **err)
 		return err_set(err, ERR_EXHAUSTED,
 			"none of %zu nodes can take the volume (without volumes for Kata Containers, of which "
 			"`pmem-csi-driver doctor` on the node says why: %zu, not connected: %zu, with the taint "
-			"node.kubernetes.io/out-of-service: %zu)",
-			n + found->n_unable, found->n_unable, found->n_dead, found->n_out);
+			"node.kubernetes.io/out-of-service: %zu, without a report of their volumes: %zu)",
+			n + found->n_unable, found->n_unable, found->n_dead, found->n_out, found->n_silent);
 	if (g->q->source->handle)
 		return set_no_source(g, err);
-	if (found->n_out > 0)
+	if (found->n_out + found->n_silent > 0)
 		return err_set(err, g->ordered ? ERR_EXHAUSTED : ERR_UNAVAILABLE,
 			"none of the %zu nodes can take the volume (not connected: %zu, with the taint "
-			"node.kubernetes.io/out-of-service: %zu)",
-			n, found->n_dead, found->n_out);
+			"node.kubernetes.io/out-of-service: %zu, without a report of their volumes: %zu)",
+			n, found->n_dead, found->n_out, found->n_silent);
 	if (!g->ordered)
 		return err_set(err, ERR_UNAVAILABLE, "no node is connected");
 	return err_set(err, ERR_EXHAUSTED, "none of the %zu requested nodes is connected", n);

@@ -29,6 +29,7 @@ struct candidates {
 	size_t n;
 	size_t n_dead;         /* nodes that could be, but are not live */
 	size_t n_out;          /* nodes that could be, but are out of service */
+	size_t n_silent;       /* nodes that could be, but are not waited for any more (inventory_waits.h) */
 	size_t n_unable;       /* nodes that could be, but do not make volumes for Kata Containers */
 	const char *uncertain; /* one of both may have the volume; NULL: none */
 };

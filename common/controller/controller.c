@@ -20,6 +20,7 @@ struct controller *controller_new(const struct controller_config *config)
 
 	c->config = *config;
 	c->locks = key_locks_new();
+	c->waits = inventory_waits_new();
 	c->started_ns = controller_now_ns(c);
 	return c;
 }
@@ -29,6 +30,7 @@ void controller_free(struct controller *c)
 	if (!c)
 		return;
 	key_locks_free(c->locks);
+	inventory_waits_free(c->waits);
 	free(c);
 }
 

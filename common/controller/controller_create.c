@@ -278,7 +278,7 @@ static void set_no_room(struct create *op, struct error **err)
 					: x_strdup("no node can take the volume");
 	char *text = start;
 	size_t n_reasons = op->n_without_room < REASONS_MAX ? op->n_without_room : REASONS_MAX;
-	size_t n_others = op->found.n_dead + op->found.n_out + op->found.n_unable;
+	size_t n_others = op->found.n_dead + op->found.n_out + op->found.n_silent + op->found.n_unable;
 	size_t n_too_small = 0;
 	bool out_of_range = op->n_out_of_range > 0 && op->n_out_of_range == op->n_without_room;
 
@@ -290,6 +290,7 @@ static void set_no_room(struct create *op, struct error **err)
 	add_count(op, &text, n_too_small, "node", "with too little reported capacity");
 	add_count(op, &text, op->found.n_dead, "node", "not connected");
 	add_count(op, &text, op->found.n_out, "node", "out of service");
+	add_count(op, &text, op->found.n_silent, "node", "without a report of volumes");
 	add_count(op, &text, op->found.n_unable, "node", "without volumes for Kata Containers");
 	if (op->found.uncertain)
 		err_set(err, ERR_UNAVAILABLE, "%s; node %s may have the volume", text, op->found.uncertain);

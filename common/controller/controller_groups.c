@@ -348,9 +348,9 @@ static int require_reports(const struct controller *c, const char *group, struct
 {
 	if (controller_require_inventories(c, err) < 0)
 		return -1;
-	if (!c->config.forget_gone_nodes && !controller_has_registered(c, group))
-		return err_set(err, ERR_UNAVAILABLE, "group snapshot %s is on a node that has not registered",
-			group);
+	if (!c->config.forget_gone_nodes && !controller_has_reported(c, group))
+		return err_set(err, ERR_UNAVAILABLE,
+			"group snapshot %s is on a node that has not reported its volumes", group);
 	return 0;
 }
 

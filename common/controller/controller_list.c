@@ -61,23 +61,28 @@ static void add_node(struct listing *l, const struct node *node, bool snapshots,
 	}
 }
 
-/* A list is not complete while a node of the cluster is down that has not registered since the controller
- * started. Snapshots of one @id or of one @source are on the node that it names: others need not be known. */
-static int require_registered(
-	const struct controller *c, const char *id, const char *source, struct error **err)
+/* A list is not complete while a node of the cluster is down that has not reported its volumes since the
+ * controller started. Snapshots of one @id or of one @source are on the node that it names: others need not
+ * be known. */
+static int require_reports(const struct controller *c, const char *id, const char *source, struct error **err)
 {
 	const char *subject = str_empty(id) ? source : id;
 	const char *node_id;
 	size_t at = 0;
 
-	if (!str_empty(subject) && volume_id_has_node(subject) && controller_has_registered(c, subject))
+	if (!str_empty(subject) && volume_id_has_node(subject) && controller_has_reported(c, subject))
 		return 0;
 	if (controller_require_ready(c, err) < 0)
 		return -1;
 	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
-		if (!node_table_get(c->config.nodes, node_id))
+		const struct node *node = node_table_get(c->config.nodes, node_id);
+
+		if (!node)
 			return err_set(err, ERR_UNAVAILABLE,
 				"node %s has not registered yet, so that its volumes are not known", node_id);
+		if (!node->report.has_inventory)
+			return err_set(
+				err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet", node_id);
 	}
 	return 0;
 }
@@ -93,7 +98,7 @@ int controller_require_inventories(const struct controller *c, struct error **er
 			return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet",
 				nodes[i]->report.node_id);
 	}
-	return controller_in_start_window(c) ? require_registered(c, NULL, NULL, err) : 0;
+	return controller_in_start_window(c) ? require_reports(c, NULL, NULL, err) : 0;
 }
 
 /* One volume: @n hits with the same ID, of a cache volume one per node. */
@@ -159,7 +164,7 @@ int controller_list(struct controller *c, struct arena *arena, const Csi__V1__Li
 
 	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0)
 		return -1;
-	if (controller_require_inventories(c, err) < 0 || require_registered(c, NULL, NULL, err) < 0)
+	if (controller_require_inventories(c, err) < 0 || require_reports(c, NULL, NULL, err) < 0)
 		return -1;
 	list_all(c, /* snapshots= */ false, after, &l);
 	fill_page(c, arena, &l, max, reply);
@@ -195,7 +200,7 @@ int controller_list_snapshots(struct controller *c, struct arena *arena,
 
 	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0 ||
 		controller_require_inventories(c, err) < 0 ||
-		require_registered(c, request->snapshot_id, request->source_volume_id, err) < 0)
+		require_reports(c, request->snapshot_id, request->source_volume_id, err) < 0)
 		return -1;
 	list_all(c, /* snapshots= */ true, after, &l);
 	reply->entries = arena_alloc(arena, (l.n < max ? l.n : max) * sizeof(*reply->entries));
@@ -212,17 +217,20 @@ int controller_list_snapshots(struct controller *c, struct arena *arena,
 	return 0;
 }
 
-bool controller_has_registered(const struct controller *c, const char *id)
+bool controller_has_reported(const struct controller *c, const char *id)
 {
 	const char *dot = strrchr(id, '.');
 	const struct node **nodes;
+	bool has_reported = false;
 	size_t n;
 
 	if (!dot || !volume_id_has_minted_form(id))
 		return true;
 	n = node_table_find_hash(c->config.nodes, dot + 1, &nodes);
+	for (size_t i = 0; i < n; i++)
+		has_reported = has_reported || nodes[i]->report.has_inventory;
 	free(nodes);
-	return n > 0;
+	return has_reported;
 }
 
 int controller_get_snapshot(struct controller *c, struct arena *arena,
@@ -243,9 +251,9 @@ int controller_get_snapshot(struct controller *c, struct arena *arena,
 		return 0;
 	if (controller_require_inventories(c, err) < 0)
 		return -1;
-	if (!c->config.forget_gone_nodes && !controller_has_registered(c, request->snapshot_id))
-		return err_set(err, ERR_UNAVAILABLE, "snapshot %s is on a node that has not registered",
-			request->snapshot_id);
+	if (!c->config.forget_gone_nodes && !controller_has_reported(c, request->snapshot_id))
+		return err_set(err, ERR_UNAVAILABLE,
+			"snapshot %s is on a node that has not reported its volumes", request->snapshot_id);
 	return err_set(err, ERR_NOT_FOUND, "snapshot %s does not exist", request->snapshot_id);
 }
 

@@ -11,12 +11,14 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "controller/controller.h"
+#include "controller/inventory_waits.h"
 #include "controller/key_locks.h"
 #include "volume/id.h"
 
 struct controller {
 	struct controller_config config;
 	struct key_locks *locks;
+	struct inventory_waits *waits;
 	uint64_t started_ns;
 };
 
@@ -188,21 +190,21 @@ void controller_remove_copy(
  * with ERR_UNAVAILABLE: a volume that is not in the table may exist nevertheless. */
 int controller_require_inventories(const struct controller *c, struct error **err) MUST_CHECK;
 
-/** controller_has_registered() - whether the node that @id names has registered with this controller; true if
- * it names none. */
-bool controller_has_registered(const struct controller *c, const char *id);
+/** controller_has_reported() - whether the node that @id names has reported its volumes to this controller;
+ * true if it names none. */
+bool controller_has_reported(const struct controller *c, const char *id);
 
 /** controller_snapshot() - make the message about the snapshot of @hit. */
 Csi__V1__Snapshot *controller_snapshot(const struct node_hit *hit, struct arena *arena);
 
 /** controller_list() - ListVolumes. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_ABORTED (bad token),
- * ERR_UNAVAILABLE (nodes have not reported their volumes yet, or a node of the cluster has not registered
- * since the start). */
+ * ERR_UNAVAILABLE (nodes have not reported their volumes yet, also a node of the cluster that is not live).
+ */
 int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
 	Csi__V1__ListVolumesResponse *reply, struct error **err) MUST_CHECK;
 
 /** controller_list_snapshots() - ListSnapshots. Return: as controller_list(); for one snapshot or one source
- * only the node that its ID names has to have registered. */
+ * only the node that its ID names has to have reported, and nodes that are live. */
 int controller_list_snapshots(struct controller *c, struct arena *arena,
 	const Csi__V1__ListSnapshotsRequest *request, Csi__V1__ListSnapshotsResponse *reply,
 	struct error **err) MUST_CHECK;

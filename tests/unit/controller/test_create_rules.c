@@ -55,16 +55,102 @@ START_TEST(in_the_start_window_a_node_that_has_not_registered_is_waited_for)
 }
 END_TEST
 
+static void put_silent(const char *node_id)
+{
+	struct node_report *r = report_new(node_id);
+
+	r->has_inventory = false;
+	r->lease_ms = UINT32_MAX;
+	node_table_put(d.table, r, d.now_ns);
+}
+
+static void check_waits_for_n2(void)
+{
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2 has not reported its volumes");
+	again();
+}
+
 START_TEST(a_live_node_that_has_not_said_what_it_has_is_waited_for)
 {
-	struct node_report *r = report_new("n2");
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	put_silent("n2");
+	check_waits_for_n2();
+	d.now_ns += INVENTORY_WAIT_NS - 1;
+	check_waits_for_n2();
+	end();
+}
+END_TEST
+
+/* The node has more room, so that it would be asked first. */
+START_TEST(a_node_that_never_says_what_it_has_is_passed_over_for_the_rest_of_an_hour)
+{
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	put_silent("n2");
+	check_waits_for_n2();
+	d.now_ns += INVENTORY_WAIT_NS;
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	desk_ask_done(&a);
+	desk_ask_init(&a, "pvc-2");
+	desk_ask_nodes(&a, NODES("n2"), NULL);
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_EXHAUSTED, "without a report of their volumes: 1");
+	desk_ask_done(&a);
+	desk_ask_init(&a, "pvc-2");
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n1"), ERR_EXHAUSTED, "full");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "1 node without a report of volumes");
+	/* the next hour */
+	d.now_ns += INVENTORY_PERIOD_NS - INVENTORY_WAIT_NS;
+	desk_ask_done(&a);
+	desk_ask_init(&a, "pvc-2");
+	check_waits_for_n2();
+	end();
+}
+END_TEST
+
+/* The record is written before a node is asked: the outcome of that call may be unknown for days. */
+START_TEST(a_node_that_may_have_the_volume_is_always_waited_for)
+{
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	desk_add_node(&d, "n2", 8);
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n2"), ERR_DEADLINE, "no answer");
+	again();
+	put_silent("n2");
+	for (int i = 0; i < 3; i++) {
+		check_waits_for_n2();
+		d.now_ns += INVENTORY_PERIOD_NS / 2;
+	}
+	ck_assert_uint_eq(d.n_calls, 1);
+	desk_add_node(&d, "n2", 8);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n2"));
+	DESK_OK(&a);
+	desk_check_nodes(&d, "pvc-1", "n2");
+	end();
+}
+END_TEST
+
+START_TEST(a_node_whose_reply_has_shown_the_volume_is_always_waited_for)
+{
+	const struct volume_report made = {.id = (char[]){"pvc-1-id"},
+		.name = (char[]){"pvc-1"},
+		.phase = PHASE_READY,
+		.size_bytes = DESK_GIB};
 
 	begin(/* early= */ false);
 	desk_add_node(&d, "n1", 4);
-	r->has_inventory = false;
-	node_table_put(d.table, r, d.now_ns);
-	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2 has not reported its volumes");
+	put_silent("n2");
+	node_table_note_created(d.table, "n2", &made, d.now_ns);
+	check_waits_for_n2();
+	d.now_ns += INVENTORY_WAIT_NS;
+	check_waits_for_n2();
 	end();
 }
 END_TEST
@@ -401,8 +487,8 @@ START_TEST(a_node_out_of_service_gets_no_new_volume_although_it_reports)
 	d.out_of_service = "n1";
 	desk_ask_nodes(&a, NODES("n1"), NULL);
 	desk_create(&d, &a);
-	DESK_FAILED(
-		&a, ERR_EXHAUSTED, "(not connected: 0, with the taint node.kubernetes.io/out-of-service: 1)");
+	DESK_FAILED(&a, ERR_EXHAUSTED,
+		"(not connected: 0, with the taint node.kubernetes.io/out-of-service: 1, without");
 	again();
 	desk_ask_nodes(&a, NODES("n1", "n2"), NULL);
 	desk_create(&d, &a);
@@ -555,6 +641,9 @@ UNIT_MAIN("controller/create_rules", a_volume_for_kata_goes_only_where_such_volu
 	a_volume_for_kata_is_found_where_none_is_made_any_more,
 	in_the_start_window_a_node_that_has_not_registered_is_waited_for,
 	a_live_node_that_has_not_said_what_it_has_is_waited_for,
+	a_node_that_never_says_what_it_has_is_passed_over_for_the_rest_of_an_hour,
+	a_node_that_may_have_the_volume_is_always_waited_for,
+	a_node_whose_reply_has_shown_the_volume_is_always_waited_for,
 	a_dead_node_that_has_nothing_lets_the_pod_go_elsewhere,
 	a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good,
 	a_volume_in_use_on_a_dead_node_is_not_made_again,

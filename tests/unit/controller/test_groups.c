@@ -396,7 +396,7 @@ START_TEST(without_its_node_a_group_is_unavailable)
 	again();
 	volume_group_id(GROUP, "n7", group);
 	get(0);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "on a node that has not registered");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "on a node that has not reported its volumes");
 	ck_assert_uint_eq(d.n_calls, 1);
 }
 END_TEST

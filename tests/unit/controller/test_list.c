@@ -116,6 +116,9 @@ START_TEST(a_list_without_some_nodes_is_none)
 	r->has_inventory = false;
 	node_table_put(d.table, r, d.now_ns);
 	ASSERT_FAILS(list(0, "", &page), ERR_UNAVAILABLE, "node n1 has not reported");
+	node_table_end(d.table, "n1");
+	d.cluster_ids[d.n_cluster++] = "n1";
+	ASSERT_FAILS(list(0, "", &page), ERR_UNAVAILABLE, "node n1 has not reported its volumes yet");
 	ASSERT_FAILS(list(-1, "", &page), ERR_INVALID_ARGUMENT, "negative");
 	ASSERT_FAILS(list(0, "17", &page), ERR_ABORTED, "starting_token");
 	end();

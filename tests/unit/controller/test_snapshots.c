@@ -210,7 +210,7 @@ START_TEST(a_snapshot_of_a_node_that_has_not_registered_may_exist)
 	volume_id_mint(SNAPSHOT, "n9", id);
 	q.snapshot_id = id;
 	ASSERT_FAILS(controller_get_snapshot(d.controller, a.arena, &q, &reply, &err), ERR_UNAVAILABLE,
-		"on a node that has not registered");
+		"on a node that has not reported its volumes");
 }
 END_TEST
 
