@@ -18,6 +18,8 @@
 #define CALL_NS  (60 * NS_PER_S)
 /* Calls at a time: others come first. */
 #define RUNNING_MAX 4
+/* Of them, those that one node may hold up. */
+#define RUNNING_OF_NODE_MAX 2
 /* Requests, whose handles have limits. */
 #define ARENA_BYTES (64U << 10)
 
@@ -29,6 +31,7 @@ struct deletion {
 	struct arena *arena;           /* of the call that runs; NULL: none does */
 	char *handle;
 	char *name;
+	char **nodes; /* strv: of the record, as the last walk found it before the call */
 	uint64_t due_ns;
 	uint64_t absent_ns; /* when neither PersistentVolume nor claim was found first; 0: never */
 	bool is_kept;  /* one was found: its caller repeats the call, or an administrator wants the volume */
@@ -43,7 +46,8 @@ struct begun_deletions {
 	struct begun_deletions_config config;
 	struct name_index index;
 	LIST_HEAD(, deletion) list;
-	unsigned n_busy;
+	struct deletion *running[RUNNING_MAX];
+	size_t n_running;
 	uint64_t now_ns;
 	uint64_t walked_ns; /* 0: never */
 };
@@ -64,6 +68,7 @@ static void deletion_free(struct deletion *d)
 	arena_free(d->arena);
 	free(d->handle);
 	free(d->name);
+	strv_free(d->nodes);
 	free(d);
 }
 
@@ -89,6 +94,15 @@ void begun_deletions_free(struct begun_deletions *b)
 	free(b);
 }
 
+static void drop_running(struct begun_deletions *b, const struct deletion *d)
+{
+	size_t i = 0;
+
+	while (b->running[i] != d)
+		i++;
+	b->running[i] = b->running[--b->n_running];
+}
+
 /* Return: false: the owner has gone, and @d with it. */
 static bool end_busy(struct deletion *d)
 {
@@ -98,7 +112,7 @@ static bool end_busy(struct deletion *d)
 	}
 	arena_free(TAKE_PTR(d->arena));
 	d->busy = false;
-	d->owner->n_busy--;
+	drop_running(d->owner, d);
 	d->due_ns = d->owner->now_ns + AGAIN_NS;
 	return true;
 }
@@ -163,8 +177,22 @@ static void on_looked(void *user, const struct claim_state *state, const struct 
 static void begin(struct begun_deletions *b, struct deletion *d)
 {
 	d->busy = true;
-	b->n_busy++;
+	b->running[b->n_running++] = d;
 	b->config.lookup.look(b->config.lookup.self, d->name, d->handle, on_looked, d);
+}
+
+/* A node that hangs keeps its calls until their deadlines, and others go on meanwhile. */
+static bool has_room(const struct begun_deletions *b, const struct deletion *d)
+{
+	for (size_t i = 0; i < strv_len(d->nodes); i++) {
+		unsigned n = 0;
+
+		for (size_t at = 0; at < b->n_running; at++)
+			n += strv_contains(b->running[at]->nodes, d->nodes[i]);
+		if (n >= RUNNING_OF_NODE_MAX)
+			return false;
+	}
+	return true;
 }
 
 static bool has_live_node(const struct begun_deletions *b, const struct pmem_volume *record)
@@ -199,6 +227,10 @@ static void see_record(void *user, const struct pmem_volume *record)
 	}
 	d->present = true;
 	d->is_ready = has_live_node(b, record);
+	if (!d->busy && !strv_eq(d->nodes, record->nodes)) {
+		strv_free(d->nodes);
+		d->nodes = strv_dup(record->nodes);
+	}
 }
 
 static void drop_absent(struct begun_deletions *b)
@@ -226,9 +258,9 @@ void begun_deletions_tick(struct begun_deletions *b, uint64_t now_ns)
 	}
 	LIST_FOREACH(d, &b->list, all)
 	{
-		if (b->n_busy == RUNNING_MAX)
+		if (b->n_running == RUNNING_MAX)
 			break;
-		if (!d->busy && !d->is_kept && d->is_ready && now_ns >= d->due_ns)
+		if (!d->busy && !d->is_kept && d->is_ready && now_ns >= d->due_ns && has_room(b, d))
 			begin(b, d);
 	}
 }
