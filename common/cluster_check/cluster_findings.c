@@ -81,8 +81,10 @@ static const struct {
 		"to erase the volume, `" IN_CONTROLLER
 		" delete HANDLE`; to use it, create a PersistentVolume with its handle"},
 	[CLUSTER_DELETION_STALLED] = {"DeletionStalled",
-		"start the node or its driver: the deletion goes on by itself when the node has registered, or the log of the "
-		"leading controller says why it cannot; if the node is gone for good, delete its Node object"},
+		"start the node or its driver: the deletion of a volume goes on by itself when the node has registered, or the "
+		"log of the leading controller says why it cannot; that of a snapshot goes on if its VolumeSnapshotContent "
+		"exists, and otherwise with `" IN_CONTROLLER
+		" delete-snapshot HANDLE`; if the node is gone for good, delete its Node object"},
 	[CLUSTER_RECORD_WITHOUT_NODE] = {"RecordWithoutNode",
 		"the record is of no use: if it stays for more than a day, `kubectl delete pmemvolume NAME` and remove its "
 		"finalizer; this erases nothing"},
@@ -350,16 +352,24 @@ static bool is_stalled(const struct comparison *v, const struct pmem_volume *rec
 	return strcmp(ready->since, before) < 0;
 }
 
+/* No controller finishes the deletion of a snapshot without a caller (duties/begun_deletions.h). */
 static void compare_deletion(const struct comparison *v, const struct pmem_volume *record)
 {
-	if (is_stalled(v, record))
-		add_record(v, CLUSTER_DELETION_STALLED, record, /* node= */ NULL,
-			x_asprintf(
-				"it has been being deleted for more than %d minutes, and not all of its nodes "
-				"have confirmed that they have no copy",
-				CLUSTER_DELETION_MAX_S / 60));
-	else
+	CLEANUP(free_charp) char *advice = NULL;
+
+	if (!is_stalled(v, record)) {
 		v->findings->n_deleting++;
+		return;
+	}
+	if (record->snapshot && record->handle)
+		advice =
+			x_asprintf("; if its VolumeSnapshotContent has gone, no caller repeats the deletion: "
+				   "run `" IN_CONTROLLER " delete-snapshot %s`",
+				record->handle);
+	add_record(v, CLUSTER_DELETION_STALLED, record, /* node= */ NULL,
+		x_asprintf("it has been being deleted for more than %d minutes, and not all of its nodes "
+			   "have confirmed that they have no copy%s",
+			CLUSTER_DELETION_MAX_S / 60, advice ? advice : ""));
 }
 
 static void compare_use(const struct comparison *v, const struct pmem_volume *record)

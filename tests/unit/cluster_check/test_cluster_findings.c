@@ -235,6 +235,19 @@ static void deletion_since(const char *since, const char *phase, const char *nod
 	finds(expected);
 }
 
+START_TEST(a_snapshot_whose_deletion_nobody_repeats_is_deleted_by_hand)
+{
+	scene_open(&s, SCENE_PV | SCENE_CLAIM | SCENE_RECORD);
+	s.lists.scope.now_s = 1767323045; /* 2026-01-02T03:04:05Z */
+	SCENE_RECORD_IS(&s, .spec = ",\"deleting\":true,\"snapshot\":true", .phase = "Deleting",
+		.status = ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Deleting\","
+			  "\"lastTransitionTime\":\"2026-01-02T02:00:00Z\"}]");
+	says("VolumeSnapshotContent has gone, no caller repeats the deletion: ");
+	says("csi-client delete-snapshot pvc-");
+	finds("DeletionStalled" OF_RECORD "n1 -\n");
+}
+END_TEST
+
 START_TEST(a_deletion_that_takes_long_is_found)
 {
 	deletion_since("2026-01-02T02:49:04Z", "Deleting", NULL, "DeletionStalled" OF_RECORD "n1 -\n");
@@ -502,6 +515,7 @@ UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found,
 	a_pv_whose_record_has_the_handle_of_another_node_is_found,
 	a_phase_in_which_the_volume_cannot_be_used_is_found, the_reason_of_a_phase_is_said,
 	a_deletion_is_found_only_while_the_pv_is_in_use, a_deletion_that_takes_long_is_found,
+	a_snapshot_whose_deletion_nobody_repeats_is_deleted_by_hand,
 	a_volume_without_a_pv_is_found_with_what_is_known_of_its_claim,
 	a_volume_whose_name_is_not_that_of_a_claim_is_found, a_volume_on_its_way_is_counted_and_no_finding,
 	a_record_without_node_pv_and_claim_is_found, a_copy_on_a_node_that_the_spec_does_not_name_is_found,
