@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 int cxl_read(const struct cxl *cxl, struct cxl_topology *ret, struct error **err)
@@ -26,6 +27,13 @@ bool cxl_window_eq(const struct cxl_window *a, const struct cxl_window *b)
 	return a->start_bytes == b->start_bytes && a->size_bytes == b->size_bytes &&
 	       a->granularity_bytes == b->granularity_bytes && a->ways == b->ways &&
 	       memcmp(a->bridges, b->bridges, a->ways * sizeof(a->bridges[0])) == 0;
+}
+
+char *cxl_unreadable_why(const char *name)
+{
+	return x_asprintf(
+		"its node /dev/cxl/%s is missing, or serial or pmem/size in /sys/bus/cxl/devices/%s", name,
+		name);
 }
 
 void cxl_topology_done(struct cxl_topology *t)

@@ -116,6 +116,9 @@ int cxl_make(const struct cxl *cxl, const struct cxl_layout *l, struct error **e
 int cxl_labels_are_empty(
 	const struct cxl *cxl, const char *device, bool *ret_empty, struct error **err) MUST_CHECK;
 
+/** cxl_unreadable_why() - what may be missing of the unreadable device @name. Return: caller frees. */
+char *cxl_unreadable_why(const char *name);
+
 /** cxl_topology_done() - release what @t owns; safe on a zeroed one. */
 void cxl_topology_done(struct cxl_topology *t);
 

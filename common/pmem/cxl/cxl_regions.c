@@ -213,11 +213,12 @@ static int settle(struct settling *s, struct error **err)
 		return -1;
 	for (char **text = s->records.damaged; text && *text; text++)
 		add(s->f, CXL_PROBLEM, "the record of a CXL region cannot be used: %s", *text);
-	for (char **name = s->t.unreadable; name && *name; name++)
+	for (char **name = s->t.unreadable; name && *name; name++) {
+		CLEANUP(free_charp) char *why = cxl_unreadable_why(*name);
 		add(s->f, CXL_PROBLEM,
-			"CXL memory device %s cannot be read: its node /dev/cxl/%s is missing, or serial or pmem/size "
-			"in /sys/bus/cxl/devices/%s; in a container mount the host's /dev",
-			*name, *name, *name);
+			"CXL memory device %s cannot be read: %s; in a container mount the host's /dev",
+			*name, why);
+	}
 	for (size_t i = 0; i < s->records.n; i++)
 		settle_record(s, &s->records.list[i]);
 	if (look_again(s, err) < 0)

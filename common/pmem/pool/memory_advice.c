@@ -373,6 +373,17 @@ static void advise_on_cxl(const struct cxl_device *device, struct memory_advice 
 	add_command(a, x_strdup("pmem-ns-init create -cxlRegions=create"));
 }
 
+static void advise_on_unreadable_cxl(const char *name, struct memory_advice *a)
+{
+	CLEANUP(free_charp) char *why = cxl_unreadable_why(name);
+
+	a->name = x_strdup(name);
+	a->what = x_strdup("a CXL memory device that cannot be read");
+	set_state(a, MEMORY_BY_HAND, x_asprintf("is not used: %s", why));
+	a->condition = x_strdup("in a container, mount the host's /dev; the command is one for the host");
+	add_command(a, x_strdup("udevadm trigger --action=add --subsystem-match=cxl"));
+}
+
 static void advise_on_hidden(const struct hidden_memory *m, struct memory_advice *a)
 {
 	a->name = x_strdup(m->name);
@@ -391,6 +402,8 @@ static void advise_on_devices(const struct memory_devices *d, struct memory_advi
 	for (size_t i = 0; d->cxl && i < d->cxl->n_devices; i++)
 		if (!d->cxl->devices[i].used)
 			advise_on_cxl(&d->cxl->devices[i], append(all));
+	for (char **name = d->cxl ? d->cxl->unreadable : NULL; name && *name; name++)
+		advise_on_unreadable_cxl(*name, append(all));
 }
 
 int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,

@@ -106,6 +106,8 @@ device_without_a_node_is_named() {
 	mv "/dev/cxl/$device" "$scratch/node"
 	doctor_says "CXL memory device $device cannot be read: its node /dev/cxl/$device is missing"
 	grep -q libnvdimm "$scratch/doctor"
+	advises "^$device: a CXL memory device that cannot be read$"
+	advises "^ *It is not used: its node /dev/cxl/$device is missing"
 	fails ns_init -cxlRegions=create -strict
 	said_by_ns_init "CXL memory device $device cannot be read"
 	no_region

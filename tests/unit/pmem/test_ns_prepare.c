@@ -392,7 +392,8 @@ START_TEST(devices_without_a_region_are_named)
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(buf_done) struct buf text = BUF_INIT(OUTPUT_MAX_BYTES);
 	char nvdimm[] = "nmem0", used[] = "nmem1", cxl[] = "nmem2", region[] = "region0";
-	char *regions[] = {region, NULL};
+	char unread[] = "mem3";
+	char *regions[] = {region, NULL}, *unreadable[] = {unread, NULL};
 	struct dimm list[] = {
 		{.name = nvdimm}, {.name = used, .regions = regions}, {.name = cxl, .is_cxl = true}};
 	struct cxl_device memdevs[] = {
@@ -400,7 +401,7 @@ START_TEST(devices_without_a_region_are_named)
 		{.name = "mem1", .serial = 0x1002, .pmem_bytes = MIB(256), .n_roots = 1},
 		{.name = "mem2", .serial = 0x1003, .pmem_bytes = MIB(512)}};
 	const struct memory_devices devices = {.modules = &(struct dimms){list, 3},
-		.cxl = &(struct cxl_topology){.devices = memdevs, .n_devices = 3}};
+		.cxl = &(struct cxl_topology){.devices = memdevs, .n_devices = 3, .unreadable = unreadable}};
 	struct error *err = NULL;
 
 	ASSERT_OK(nd_list(nd, &inv, &err));
@@ -413,6 +414,8 @@ START_TEST(devices_without_a_region_are_named)
 	ck_assert(strstr(buf_str(&text), "      pmem-ns-init create -cxlRegions=create\n"));
 	ck_assert(strstr(buf_str(&text), "\nmem2 (serial 0x1003): "));
 	ck_assert(strstr(buf_str(&text), "      cxl enable-memdev mem2\n"));
+	ck_assert(strstr(buf_str(&text),
+		"\nmem3: a CXL memory device that cannot be read\n  It is not used: its node /dev/cxl/mem3 is missing"));
 	ck_assert(!strstr(buf_str(&text), "nmem1") && !strstr(buf_str(&text), "nmem2"));
 	ck_assert(!strstr(buf_str(&text), "mem0 ("));
 }
