@@ -115,12 +115,15 @@ bool fs_known(const char *fstype)
 /*
  * nodiscard: the caller has decided what happens to old content; persistent memory has no discard anyway.
  * Inode tables are left to the kernel's lazy initialisation. The journal is written: it is recovered by
- * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init). The two features
- * are defaults of some distributions; Linux mounts a file system with orphan_file since 5.15.
+ * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init). No blocks are
+ * kept for root: a claim is to hold what it asks for. From 1 GiB on, mke2fs doubles the journal, and a disk
+ * of 1 GiB would not fit into the claim that CDI makes for it. The two features are defaults of some
+ * distributions; Linux mounts a file system with orphan_file since 5.15.
  */
-static int make_ext4(const char *device, const char *uuid, int timeout_ms, struct error **err)
+static int make_ext4(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
 {
-	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-O",
+	const char *const journal = bytes >= 1024 * MIB && bytes < 2048 * MIB ? "-Jsize=16" : "-j";
+	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", journal, "-O",
 		"^orphan_file,^metadata_csum_seed", "-U", uuid ? uuid : "random", "-E",
 		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
 		NULL};
@@ -135,15 +138,10 @@ static int make_ext4(const char *device, const char *uuid, int timeout_ms, struc
  * root an extent size of 512 blocks, so that they can be mapped with huge pages. Of what mkfs.xfs 6.13 does
  * by default, Linux mounts nrext64 since 5.19, and rmapbt has to be written with each allocation.
  */
-static int make_xfs(const char *device, const char *uuid, int timeout_ms, struct error **err)
+static int make_xfs(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
 {
-	struct blockdev_info info;
-
-	if (blockdev_stat(device, &info, err) < 0)
-		return -1;
-
-	const char *const layout = info.size_bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
-								     : "su=2m,sw=1,extszinherit=512";
+	const char *const layout = bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
+							   : "su=2m,sw=1,extszinherit=512";
 	CLEANUP(free_charp)
 	char *metadata =
 		uuid ? x_asprintf("reflink=0,rmapbt=0,uuid=%s", uuid) : x_strdup("reflink=0,rmapbt=0");
@@ -162,15 +160,16 @@ static bool says_device_is_held(const char *text)
 
 int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
-	int rc;
+	struct blockdev_info info;
 
-	if (str_eq(fstype, "ext4"))
-		rc = make_ext4(device, uuid, timeout_ms, err);
-	else if (str_eq(fstype, "xfs"))
-		rc = make_xfs(device, uuid, timeout_ms, err);
-	else
+	if (!fs_known(fstype))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
+	if (blockdev_stat(device, &info, err) < 0)
+		return -1;
+
+	int rc = str_eq(fstype, "ext4") ? make_ext4(device, info.size_bytes, uuid, timeout_ms, err)
+					: make_xfs(device, info.size_bytes, uuid, timeout_ms, err);
 	if (rc < 0 && (*err)->code == ERR_INTERNAL && says_device_is_held((*err)->msg))
 		err_recode(err, ERR_UNAVAILABLE);
 	return rc;

@@ -105,14 +105,15 @@ int fs_run_tool(const char *const argv[], const char *device, struct buf *output
 /**
  * fs_make() - make a file system, laid out for 2 MiB pages where the device has room (ext4 stride/stripe, xfs
  * su/sw and an extent size that all files inherit, both with 4 KiB blocks; xfs without reflink, which
- * excludes dax on the kernels that we support).
+ * excludes dax on the kernels that we support). No blocks of an ext4 are kept for root.
  * @fstype:     "ext4" or "xfs"
  * @device:     block device path; whatever is on it is overwritten, so the caller has probed
  * @uuid:       UUID of the new file system, as text; NULL: a random one
  * @timeout_ms: bound for mkfs
  *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_UNAVAILABLE (another program
- * holds the device; nothing was written), ERR_INTERNAL (what mkfs has printed).
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_NOT_FOUND (no such device), ERR_DEADLINE,
+ * ERR_UNAVAILABLE (another program holds the device; nothing was written), ERR_INTERNAL (what mkfs has
+ * printed).
  */
 int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms,
 	struct error **err) MUST_CHECK;

@@ -331,7 +331,8 @@ START_TEST(making_says_why_it_failed)
 
 	ASSERT_FAILS(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.xfs");
 	ASSERT_FAILS(fs_make("btrfs", disk.path, NULL, TIMEOUT_MS, &err), ERR_INVALID_ARGUMENT, "btrfs");
-	ASSERT_FAILS(fs_make("ext4", SCRATCH "/none", NULL, TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.ext4");
+	ASSERT_FAILS(
+		fs_make("ext4", SCRATCH "/none", NULL, TIMEOUT_MS, &err), ERR_NOT_FOUND, SCRATCH "/none");
 	assert_probe(disk.path, "");
 }
 END_TEST
