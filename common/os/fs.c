@@ -19,10 +19,24 @@
 
 /* mke2fs makes no journal below 2048 blocks (e2fsprogs lib/ext2fs/mkjournal.c,
  * ext2fs_default_journal_size()). */
-#define EXT4_MIN_BYTES (8 * MIB)
+#define EXT4_MIN_BYTES   (8 * MIB)
+#define EXT4_SMALL_BYTES (512 * MIB)
 /* mkfs.xfs since 5.19 (validate_supported()). */
 #define XFS_MIN_BYTES   (300 * MIB)
 #define XFS_SMALL_BYTES (1024 * MIB)
+
+/* All features of a new file system, whatever a release of its mkfs or mke2fs.conf adds: Linux 5.12 mounts
+ * them, and guests may have that. */
+#define EXT4_FEATURES                                                                                        \
+	"none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,"       \
+	"large_file,huge_file,dir_nlink,extra_isize,metadata_csum"
+#define XFS_METADATA "crc=1,finobt=1,inobtcount=1,bigtime=1,reflink=0,rmapbt=0"
+#define XFS_INODES   "sparse=1,nrext64=0"
+/* mkfs.xfs knows exchange and parent from this version on, and refuses options that it does not know. */
+#define XFS_NEW_MAJOR 6
+#define XFS_NEW_MINOR 10
+
+#define VERSION_MAX_BYTES 256
 
 /* A wrong checksum must not make a damaged file system look like an empty device: with BADCSUM it is
  * reported with its type. */
@@ -117,36 +131,66 @@ bool fs_known(const char *fstype)
  * Inode tables are left to the kernel's lazy initialisation. The journal is written: it is recovered by
  * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init). No blocks are
  * kept for root: a claim is to hold what it asks for. From 1 GiB on, mke2fs doubles the journal, and a disk
- * of 1 GiB would not fit into the claim that CDI makes for it. The two features are defaults of some
- * distributions; Linux mounts a file system with orphan_file since 5.15.
+ * of 1 GiB would not fit into the claim that CDI makes for it. The ratio of inodes is that of mke2fs.conf.
  */
 static int make_ext4(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
 {
 	const char *const journal = bytes >= 1024 * MIB && bytes < 2048 * MIB ? "-Jsize=16" : "-j";
-	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", journal, "-O",
-		"^orphan_file,^metadata_csum_seed", "-U", uuid ? uuid : "random", "-E",
+	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", journal, "-I", "256",
+		"-i", bytes < EXT4_SMALL_BYTES ? "4096" : "16384", "-O", EXT4_FEATURES, "-U",
+		uuid ? uuid : "random", "-E",
 		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
 		NULL};
 
 	return STEP("mkfs-ext4", spawn_check(argv, NULL, timeout_ms, err));
 }
 
+/* mkfs.xfs prints "mkfs.xfs version 6.1.0". */
+static int find_xfs_is_new(int timeout_ms, bool *ret, struct error **err)
+{
+	static const char *const argv[] = {"mkfs.xfs", "-V", NULL};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(VERSION_MAX_BYTES);
+	uint64_t major, minor;
+	int ignored;
+
+	if (spawn_run(argv, NULL, &out, NULL, timeout_ms, &ignored, err) < 0)
+		return -1;
+
+	const char *at = strrchr(buf_str(&out), ' ');
+	at = at ? at + 1 : "";
+	CLEANUP(free_charp) char *first = x_strndup(at, strcspn(at, "."));
+	at += strcspn(at, ".");
+	at += *at == '.';
+	CLEANUP(free_charp) char *second = x_strndup(at, strspn(at, "0123456789"));
+	if (parse_u64(first, &major, err) < 0 || parse_u64(second, &minor, err) < 0) {
+		err_recode(err, ERR_INTERNAL);
+		return err_wrap(err, "version of mkfs.xfs");
+	}
+	*ret = major > XFS_NEW_MAJOR || (major == XFS_NEW_MAJOR && minor >= XFS_NEW_MINOR);
+	return 0;
+}
+
 /*
  * With a stripe, mkfs.xfs makes 8 allocation groups, and up to 512 MiB none of them has room for a log of the
  * 64 MiB that it demands; two groups do at every size from the minimum on. The log's own stripe would become
  * 32 KiB, to which each log write is padded; memory needs no more than a block. New files inherit from the
- * root an extent size of 512 blocks, so that they can be mapped with huge pages. Of what mkfs.xfs 6.13 does
- * by default, Linux mounts nrext64 since 5.19, and rmapbt has to be written with each allocation.
+ * root an extent size of 512 blocks, so that they can be mapped with huge pages. Linux mounts nrext64 since
+ * 5.19, exchange and parent since 6.10, and rmapbt has to be written with each allocation.
  */
 static int make_xfs(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
 {
+	bool is_new;
+
+	if (find_xfs_is_new(timeout_ms, &is_new, err) < 0)
+		return -1;
+
 	const char *const layout = bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
 							   : "su=2m,sw=1,extszinherit=512";
 	CLEANUP(free_charp)
-	char *metadata =
-		uuid ? x_asprintf("reflink=0,rmapbt=0,uuid=%s", uuid) : x_strdup("reflink=0,rmapbt=0");
+	char *metadata = uuid ? x_asprintf(XFS_METADATA ",uuid=%s", uuid) : x_strdup(XFS_METADATA);
 	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", metadata, "-i",
-		"nrext64=0", "-d", layout, "-l", "su=4k", "--", device, NULL};
+		is_new ? XFS_INODES ",exchange=0" : XFS_INODES, "-n", is_new ? "ftype=1,parent=0" : "ftype=1",
+		"-d", layout, "-l", "su=4k", "--", device, NULL};
 
 	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }

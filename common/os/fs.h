@@ -105,7 +105,8 @@ int fs_run_tool(const char *const argv[], const char *device, struct buf *output
 /**
  * fs_make() - make a file system, laid out for 2 MiB pages where the device has room (ext4 stride/stripe, xfs
  * su/sw and an extent size that all files inherit, both with 4 KiB blocks; xfs without reflink, which
- * excludes dax on the kernels that we support). No blocks of an ext4 are kept for root.
+ * excludes dax on the kernels that we support). No blocks of an ext4 are kept for root. The features are
+ * always the same ones.
  * @fstype:     "ext4" or "xfs"
  * @device:     block device path; whatever is on it is overwritten, so the caller has probed
  * @uuid:       UUID of the new file system, as text; NULL: a random one
