@@ -66,17 +66,23 @@ void pmem_conditions_done(struct pmem_conditions *c)
 	c->n = 0;
 }
 
-bool pmem_conditions_equal(const struct pmem_conditions *a, const struct pmem_conditions *b)
+/* Return: whether @b has each condition of @a. */
+static bool contains(const struct pmem_conditions *b, const struct pmem_conditions *a)
 {
 	for (size_t i = 0; i < a->n; i++) {
-		const struct pmem_condition *x = &a->list[i];
-		const struct pmem_condition *y = pmem_condition_find(b, x->type);
+		const struct pmem_condition *x = pmem_condition_find(a, a->list[i].type);
+		const struct pmem_condition *y = pmem_condition_find(b, a->list[i].type);
 
 		if (!y || !str_eq(x->status, y->status) || !str_eq(x->reason, y->reason) ||
 			!str_eq(x->message, y->message))
 			return false;
 	}
-	return a->n == b->n;
+	return true;
+}
+
+bool pmem_conditions_equal(const struct pmem_conditions *a, const struct pmem_conditions *b)
+{
+	return a->n == b->n && contains(a, b) && contains(b, a);
 }
 
 static void add_condition(struct json_writer *w, const struct pmem_condition *c)

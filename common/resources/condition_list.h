@@ -38,7 +38,8 @@ extern const struct kube_field pmem_condition_fields[];
 	KUBE_FIELD("conditions", KUBE_ARRAY, struct_, member.list, .extent = offsetof(struct_, member.n),    \
 		.fields = pmem_condition_fields, .item_size = sizeof(struct pmem_condition))
 
-/** pmem_condition_find() - the condition @type, borrowed; NULL: there is none. */
+/** pmem_condition_find() - the condition @type, borrowed; NULL: there is none. Of several of one type,
+ * which an API server refuses (x-kubernetes-list-map-keys of the definitions), the first one counts. */
 const struct pmem_condition *pmem_condition_find(const struct pmem_conditions *c, const char *type);
 
 /** pmem_condition_add() - append a condition; all strings are copied. @since: RFC 3339 */
@@ -57,7 +58,8 @@ void pmem_conditions_copy(struct pmem_conditions *to, const struct pmem_conditio
 /** pmem_conditions_done() - release all conditions of @c, which has none then. */
 void pmem_conditions_done(struct pmem_conditions *c);
 
-/** pmem_conditions_equal() - whether both say the same; the times follow from the rest and do not count. */
+/** pmem_conditions_equal() - whether both say the same, as pmem_condition_find() finds it; the times
+ * follow from the rest and do not count. */
 bool pmem_conditions_equal(const struct pmem_conditions *a, const struct pmem_conditions *b);
 
 /** pmem_conditions_write() - add the member "conditions" to the object that is open in @w. */

@@ -420,6 +420,29 @@ START_TEST(a_finalizer_that_was_removed_comes_back_with_the_next_change)
 }
 END_TEST
 
+/* An API server does not accept such objects. */
+START_TEST(conditions_of_one_type_differ_from_others_only)
+{
+	static const char *const lists[] = {
+		"{\"type\":\"A\",\"status\":\"True\"},{\"type\":\"A\",\"status\":\"False\"}",
+		"{\"type\":\"A\",\"status\":\"True\"},{\"type\":\"B\",\"status\":\"False\"}"};
+	struct pmem_volume *volumes[ARRAY_SIZE(lists)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		CLEANUP(free_charp)
+		char *json = x_asprintf(
+			"{\"metadata\":{\"name\":\"x\"},\"status\":{\"conditions\":[%s]}}", lists[i]);
+		volumes[i] = decode(json);
+		CLEANUP(pmem_volume_freep) struct pmem_volume *copy = pmem_volume_dup(volumes[i]);
+		ck_assert(pmem_volume_status_equal(volumes[i], copy));
+	}
+	ck_assert(!pmem_volume_status_equal(volumes[0], volumes[1]));
+	ck_assert(!pmem_volume_status_equal(volumes[1], volumes[0]));
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		pmem_volume_freep(&volumes[i]);
+}
+END_TEST
+
 START_TEST(a_copy_has_all)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = make();
@@ -636,7 +659,8 @@ UNIT_MAIN("resources/pmem_volume", a_new_object_is_written_whole,
 	a_patch_of_the_status_has_all_of_it, what_is_not_known_of_the_status_is_left_out,
 	a_release_removes_our_finalizer_only, what_was_written_is_read,
 	a_patch_of_the_spec_and_the_metadata_of_the_server_are_read, damaged_objects_are_read,
-	damaged_members_read_as_absent, what_is_no_object_is_refused, a_copy_has_all,
+	damaged_members_read_as_absent, what_is_no_object_is_refused,
+	conditions_of_one_type_differ_from_others_only, a_copy_has_all,
 	a_finalizer_that_was_removed_comes_back_with_the_next_change,
 	nodes_are_added_once_and_dropped_anywhere, copies_are_appended_and_cleared,
 	the_location_names_a_few_nodes, each_part_of_the_status_makes_a_difference,
