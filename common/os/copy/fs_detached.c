@@ -109,7 +109,14 @@ int fs_open_unchanged(const char *fstype, const char *device, int *ret_dir_fd, s
 
 int fs_open_further(const char *fstype, const char *device, int *ret_dir_fd, struct error **err)
 {
-	return mount_it(fstype, device, FOR_WRITING, ret_dir_fd, err);
+	/* one that is read-only in the kernel is shared with further mounts for reading only (fs/super.c,
+	 * get_tree_bdev()) */
+	if (mount_it(fstype, device, FOR_WRITING, ret_dir_fd, err) == 0)
+		return 0;
+	if ((*err)->os_errno != EBUSY)
+		return -1;
+	error_clear(err);
+	return mount_it(fstype, device, FOR_READING, ret_dir_fd, err);
 }
 
 int fs_close_detached(int dir_fd, const char *device, struct error **err)

@@ -44,8 +44,9 @@ int fs_open_unchanged(const char *fstype, const char *device, int *ret_dir_fd, s
 int fs_close_detached(int dir_fd, const char *device, struct error **err) MUST_CHECK;
 
 /**
- * fs_open_further() - a further mount of a file system that may be mounted for writing already, in whatever
- * mount namespace, or that stays in the kernel, since it was unmounted while it was frozen.
+ * fs_open_further() - a further mount of a file system that may be mounted already, for writing or for
+ * reading, in whatever mount namespace, or that stays in the kernel, since it was unmounted while it was
+ * frozen.
  * @ret_dir_fd: its root, open for reading; the mount ends when the caller closes it
  *
  * Parameters and return as fs_open_detached(), but that a mounted file system is no error.

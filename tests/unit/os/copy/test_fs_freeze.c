@@ -9,10 +9,12 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/clock.h"
+#include "os/copy/fs_detached.h"
 #include "unit/os/copy/fixture.h"
 
 #define LONG_MS    60000
@@ -311,6 +313,37 @@ START_TEST(what_a_process_left_frozen_is_thawed_through_another_mount)
 }
 END_TEST
 
+static void check_thaw_without_mount(const char *fstype)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make(fstype, "from");
+	CLEANUP(fd_closep) int dir_fd = -1;
+	bool was_frozen = false;
+
+	fixture_unmount(&d);
+	ck_assert_int_eq(mkdir(SCRATCH "/read", 0700) == 0 || errno == EEXIST, true);
+	ck_assert_int_eq(mount(d.disk.path, SCRATCH "/read", fstype, MS_RDONLY, NULL), 0);
+	int frozen = open(SCRATCH "/read", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(__real_ioctl(frozen, FIFREEZE, 0), 0);
+	close(frozen);
+	ck_assert_int_eq(umount2(SCRATCH "/read", UMOUNT_NOFOLLOW), 0);
+	ASSERT_OK(fs_open_further(fstype, d.disk.path, &dir_fd, &err));
+	ASSERT_OK(fs_thaw(dir_fd, &was_frozen, &err));
+	ck_assert(was_frozen);
+	fd_closep(&dir_fd);
+	dir_fd = -1;
+	fixture_mount(&d, "again", NULL);
+	fixture_write(d.dir_fd, "file", 1, 1);
+	fixture_unmount(&d);
+}
+
+START_TEST(what_was_read_only_is_thawed_without_its_mount)
+{
+	for (size_t i = 0; fixture_types[i]; i++)
+		check_thaw_without_mount(fixture_types[i]);
+}
+END_TEST
+
 START_TEST(what_cannot_be_frozen_says_so)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -376,6 +409,7 @@ END_TEST
 SCRATCH_MAIN("os/copy/fs_freeze", writers_wait_until_the_end_and_go_on,
 	the_watchdog_thaws_when_its_time_is_over, a_freeze_that_takes_too_long_is_undone,
 	what_another_program_has_frozen_stays_so, a_thaw_by_another_program_is_noticed,
-	what_a_process_left_frozen_is_thawed_through_another_mount, what_cannot_be_frozen_says_so,
+	what_a_process_left_frozen_is_thawed_through_another_mount,
+	what_was_read_only_is_thawed_without_its_mount, what_cannot_be_frozen_says_so,
 	a_mapped_device_is_suspended_until_the_end, a_watchdog_resumes_a_device,
 	what_others_do_to_a_device_is_noticed)
