@@ -10,7 +10,9 @@
 
 #include "os/copy/fs_extents.h"
 #include "volume/concurrency_limit.h"
+#include "volume/copies/copy_pause.h"
 #include "volume/copies/copy_reports.h"
+#include "volume/copies/source_waits.h"
 #include "volume/device_view.h"
 #include "volume/durability/region_durability.h"
 #include "volume/erase_queue.h"
@@ -23,8 +25,8 @@
 /* Since the start of the driver. */
 struct copy_counts {
 	uint64_t bytes;
-	uint64_t left_bytes;  /* that copies under way have to copy and to zero, as far as that is known */
-	uint64_t bytes_per_s; /* of the last clone; 0: not known */
+	uint64_t left_bytes; /* that copies under way have to copy and to zero, as far as that is known */
+	struct copy_pace pace;
 	uint64_t pauses;
 	uint64_t pause_ns;
 };
@@ -60,6 +62,7 @@ struct volumes {
 	bool dirty_compared;        /* their counts of dirty shutdowns, with those of the boot before */
 	struct copy_counts copied;
 	struct copy_reports copy_reports;
+	struct source_waits source_waits;
 	struct region_durabilities durabilities;
 	char *no_kata;       /* why no volumes for Kata Containers are made; NULL: they are */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */

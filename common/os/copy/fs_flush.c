@@ -107,7 +107,7 @@ static int flush_file(struct walk *w, int dir_fd, const char *name, struct error
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat file \"%s\"", name);
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	if (STEP("flush-file", fsync(fd)) < 0)
+	if (STEP("flush-file", sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE_AND_WAIT)) < 0)
 		return err_set_errno(
 			err, ERR_INTERNAL, errno, "flush file \"%s\", inode %ju", name, (uintmax_t)st.st_ino);
 	w->n_files++;

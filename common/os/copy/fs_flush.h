@@ -3,8 +3,12 @@
  * fs_flush.h - flushes every file of a file system, which stops stores through mappings while it is frozen.
  *
  * Freezing an xfs does not stop stores through mappings that bypass the page cache (DAX with MAP_SYNC) and
- * are writable already; fsync(2) of the file makes their pages read-only, and the next store waits for the
- * thaw. That was tried on Linux 6.1; on ext4 freezing stops them. Threads: safe. Blocks on the file system.
+ * are writable already; writing the file out and waiting for that makes their pages read-only, and the next
+ * store waits for the thaw. That was tried on Linux 6.1; on ext4 freezing stops them. sync_file_range(2) does
+ * it only with all three flags (fs/sync.c chooses WB_SYNC_ALL then, without which fs/dax.c,
+ * dax_writeback_mapping_range(), does nothing). fsync(2) does the same, and then writes the log and flushes
+ * the device, which syncing and freezing the file system do once for all files. Threads: safe. Blocks on the
+ * file system.
  */
 #pragma once
 
@@ -22,7 +26,8 @@ struct fs_flush_until {
 };
 
 /**
- * fs_flush_files() - fsync(2) of each regular file of a file system, frozen or not.
+ * fs_flush_files() - write out what mappings and writers have changed in each regular file of a file system,
+ * frozen or not. It is on stable storage after a syncfs(2).
  * @root_fd:     its root directory, open for reading, of a mount in the mount namespace of this process
  * @until:     borrowed
  * @ret_files:   how many files were flushed; NULL: not needed

@@ -23,9 +23,6 @@
 #include "volume/attachment/kata.h"
 #include "volume/volumes_private.h"
 
-/* A walk that takes longer ends before a driver that is stopped would be ended by force. */
-#define FLUSH_MAX_NS (15 * NS_PER_S)
-
 /* In memory in any case: another program may freeze the file system next, and that is not to be undone. */
 static void clear_mark(struct volumes *v, struct volume_record *r)
 {
@@ -69,18 +66,14 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 		kata_flush(v, r);
 	/* what is written now is not written while writers stand still */
 	(void)STEP("freeze-flush", syncfs(dir_fd));
-	uint64_t now_ns = clock_ns();
-	uint64_t pause_end_ns = now_ns + max_pause_ms * NS_PER_MS;
-	uint64_t walk_end_ns = now_ns + FLUSH_MAX_NS;
+	uint64_t pause_end_ns = clock_ns() + max_pause_ms * NS_PER_MS;
 	if (fs_freeze_begin(dir_fd, (int)max_pause_ms, &f, err) < 0) {
 		clear_mark_unless_frozen(v, r, *err);
 		return -1;
 	}
 	STEP_POINT("freeze-begun");
 	const struct fs_flush_until until = {
-		.deadline_ns = walk_end_ns < pause_end_ns ? walk_end_ns : pause_end_ns,
-		.go_on = volumes_copies_go_on,
-		.user = v};
+		.deadline_ns = pause_end_ns, .go_on = volumes_copies_go_on, .user = v};
 	if (fs_flush_files(dir_fd, &until, /* ret_files= */ NULL, err) == 0) {
 		*ret = f;
 		return 0;

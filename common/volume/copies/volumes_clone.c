@@ -17,7 +17,6 @@
 #include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/parse.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "os/blockdev.h"
@@ -32,6 +31,7 @@
 #include "pmem/zero_range.h"
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
+#include "volume/copies/copy_pause.h"
 #include "volume/copies/source_parts.h"
 #include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
@@ -39,12 +39,11 @@
 #include "volume/volumes_private.h"
 
 #define SOURCE_WAIT_MS 2000
-/* Flushing in advance shortens the pause, and shows that all files can be flushed. */
-#define FLUSH_MAX_NS (60 * NS_PER_S)
-/* Copied in advance, to find out how fast that is. */
-#define PROBE_BYTES (64ULL << 20)
-/* Less says nothing about the speed. */
-#define SPEED_LEAST_BYTES (16ULL << 20)
+/* Flushing in advance shortens the pause, and shows that all files can be flushed. It has that long, or as
+ * long as the pause. */
+#define FLUSH_LEAST_MS 60000
+/* A walk over all files that took at most this part of the longest pause need not be measured again. */
+#define WALK_PART 8
 
 #define PROGRESS_LOG_NS (10 * NS_PER_S)
 
@@ -144,11 +143,24 @@ static int refuse_source(struct volumes *v, const struct volume_request *q, stru
 		volume_noun(q->source_is_snapshot), q->source);
 }
 
+/* Further calls than may wait fail at once with ERR_ABORTED if it is locked, and come again. */
 static int lock_source(struct clone_source *s, const struct volume_request *q, struct error **err)
 {
-	return q->source_is_snapshot
-		       ? volumes_lock_snapshot(s->v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err)
-		       : volumes_lock_ready(s->v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err);
+	struct volumes *v = s->v;
+	struct source_wait w = {.source = q->source};
+
+	pthread_mutex_lock(&v->shared.mutex);
+	bool waits = source_waits_enter(&v->source_waits, &w);
+	pthread_mutex_unlock(&v->shared.mutex);
+	int wait_ms = waits ? SOURCE_WAIT_MS : 0;
+	int rc = q->source_is_snapshot ? volumes_lock_snapshot(v, q->source, wait_ms, &s->lock, &s->r, err)
+				       : volumes_lock_ready(v, q->source, wait_ms, &s->lock, &s->r, err);
+	if (!waits)
+		return rc;
+	pthread_mutex_lock(&v->shared.mutex);
+	source_waits_leave(&v->source_waits, &w);
+	pthread_mutex_unlock(&v->shared.mutex);
+	return rc;
 }
 
 int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
@@ -188,6 +200,8 @@ struct copy {
 	struct source_parts *parts; /* likewise */
 	struct fs_freeze *freeze;   /* while writers are stopped */
 	struct fs_extents extents;
+	uint64_t n_files; /* that were flushed before the pause */
+	uint64_t walk_ns; /* how long that took the last time */
 	uint64_t pause_ns;
 	bool is_zeroing;        /* all is copied */
 	uint64_t todo_bytes;    /* of what is being copied or zeroed */
@@ -348,19 +362,13 @@ static struct data_copy data_of(struct copy *c)
 		.written = &c->source->written};
 }
 
-/* How fast a volume with a limit of its own is copied says nothing about others, unless the node was slower.
- */
 static void note_speed(const struct clone_source *s, uint64_t bytes, uint64_t ns)
 {
 	struct volumes *v = s->v;
-	uint64_t speed = ns > 0 ? (uint64_t)((double)bytes * NS_PER_S / (double)ns) : 0;
-	uint64_t own = own_limit(s);
-	bool is_of_node = own == 0 || speed < own - own / 8;
 
 	pthread_mutex_lock(&v->shared.mutex);
 	v->copied.bytes += bytes;
-	if (bytes >= SPEED_LEAST_BYTES && speed > 0 && is_of_node)
-		v->copied.bytes_per_s = speed;
+	copy_pace_note(&v->copied.pace, bytes, ns, own_limit(s), clock_ns());
 	pthread_mutex_unlock(&v->shared.mutex);
 }
 
@@ -412,19 +420,32 @@ static bool holds_data(const struct volume_record *r)
 	return r->ever_staged || r->adopted || volume_record_is_taken_over(r);
 }
 
+/* @table: in which no mount shows the device. A recorded target where nothing is mounted any more is no use,
+ * but that of a direct volume never has a mount. */
+static bool may_be_published(const struct volume_record *r, const struct mount_table *table)
+{
+	for (size_t i = 0; r->targets && r->targets[i]; i++) {
+		if (r->direct || mount_table_at(table, r->targets[i]))
+			return true;
+	}
+	return false;
+}
+
 /* In use, its device is suspended while it is copied: those below it can be read then. */
 static int check_block(
-	struct copy *c, const struct mount_entry *e, const struct blockdev_info *info, struct error **err)
+	struct copy *c, const struct mount_table *table, const struct blockdev_info *info, struct error **err)
 {
 	const struct volume_record *r = c->source->r;
+	const struct mount_entry *fs = blockdev_mount_find_kind(table, info->dev, BLOCKDEV_MOUNT_FS);
+	const struct mount_entry *e = fs ? fs : blockdev_mount_find(table, info->dev);
 
-	if (!e && strv_len(r->targets) == 0)
+	if (!e && !may_be_published(r, table))
 		return 0;
 	/* stores to mappings of files with DAX do not wait for a suspended device */
-	if (e && blockdev_mount_kind(e, info->dev) == BLOCKDEV_MOUNT_FS)
+	if (fs)
 		return err_set(err, ERR_PRECONDITION,
 			"a file system on block volume %s is mounted at %s, so it cannot be copied now: unmount it",
-			r->id, e->target);
+			r->id, fs->target);
 	if (source_parts_open(info->dev, info->size_bytes, &c->parts, err) < 0)
 		return -1;
 	if (!c->parts)
@@ -470,46 +491,34 @@ static int copy_unmounted(struct copy *c, struct error **err)
 	return has_map ? rc : copy_whole(c, why, err);
 }
 
-/* How fast the last clone was, or a part of this one is; 0: there is too little to find that out. */
+static uint64_t get_pace(struct volumes *v)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	uint64_t bytes_per_s = copy_pace_get(&v->copied.pace, clock_ns());
+	pthread_mutex_unlock(&v->shared.mutex);
+	return bytes_per_s;
+}
+
+/* How fast the last clone was, or a part of this one is, which is copied in advance unless a limit of its own
+ * says enough; 0: there is too little to find that out. */
 static int measure_speed(
 	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
 {
-	struct volumes *v = c->source->v;
 	struct fs_extent first = {0};
 
-	pthread_mutex_lock(&v->shared.mutex);
-	*ret_bytes_per_s = v->copied.bytes_per_s;
-	pthread_mutex_unlock(&v->shared.mutex);
+	*ret_bytes_per_s = get_pace(c->source->v);
 	for (size_t i = 0; i < x->n; i++) {
 		if (x->list[i].length_bytes > first.length_bytes)
 			first = x->list[i];
 	}
-	if (*ret_bytes_per_s > 0 || first.length_bytes < SPEED_LEAST_BYTES)
+	if (*ret_bytes_per_s > 0 || own_limit(c->source) > 0 || first.length_bytes < COPY_PACE_LEAST_BYTES)
 		return 0;
-	if (first.length_bytes > PROBE_BYTES)
-		first.length_bytes = PROBE_BYTES;
+	if (first.length_bytes > COPY_SMALL_BYTES)
+		first.length_bytes = COPY_SMALL_BYTES;
 	const struct fs_extents part = {.list = &first, .n = 1, .total_bytes = first.length_bytes};
 	if (copy_extents(c, &part, err) < 0)
 		return -1;
-	pthread_mutex_lock(&v->shared.mutex);
-	*ret_bytes_per_s = v->copied.bytes_per_s;
-	pthread_mutex_unlock(&v->shared.mutex);
-	return 0;
-}
-
-/* A limit of its own need not be measured. */
-static int find_speed(
-	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
-{
-	struct volumes *v = c->source->v;
-	uint64_t own = own_limit(c->source);
-
-	if (own == 0)
-		return measure_speed(c, x, ret_bytes_per_s, err);
-	pthread_mutex_lock(&v->shared.mutex);
-	*ret_bytes_per_s =
-		v->copied.bytes_per_s > 0 && v->copied.bytes_per_s < own ? v->copied.bytes_per_s : own;
-	pthread_mutex_unlock(&v->shared.mutex);
+	*ret_bytes_per_s = get_pace(c->source->v);
 	return 0;
 }
 
@@ -522,61 +531,70 @@ static int read_used(const struct copy *c, struct fs_extents *ret, struct error 
 	return 0;
 }
 
-/* Return: how long it takes to copy what is used now, in ms; and how much that is. */
-static int estimate(struct copy *c, uint64_t *ret_ms, uint64_t *ret_bytes, struct error **err)
+static int walk(struct copy *c, uint64_t max_ms, struct error **err)
+{
+	uint64_t begun_ns = clock_ns();
+	const struct fs_flush_until until = {.deadline_ns = begun_ns + max_ms * NS_PER_MS,
+		.go_on = volumes_copies_go_on,
+		.user = c->all->v};
+
+	if (fs_flush_files(c->mount_fd, &until, &c->n_files, err) < 0)
+		return -1;
+	c->walk_ns = clock_ns() - begun_ns;
+	return 0;
+}
+
+/* The walk of the pause finds files that were flushed already, as the second one before it does. */
+static int measure_walk(struct copy *c, struct error **err)
+{
+	uint64_t max_ms = c->all->max_pause_ms;
+
+	if (c->mount_fd < 0 || c->walk_ns <= max_ms * NS_PER_MS / WALK_PART || walk(c, max_ms, err) == 0)
+		return 0;
+	if ((*err)->code != ERR_DEADLINE)
+		return -1;
+	error_clear(err);
+	return err_set(err, ERR_PRECONDITION,
+		"it is in use, and its files cannot all be flushed within maxPause, %ju ms: nothing was stopped; "
+		"set a larger maxPause in the class, or copy the volume while no pod uses it",
+		(uintmax_t)max_ms);
+}
+
+static int estimate(struct copy *c, struct copy_estimate *pause, struct error **err)
 {
 	CLEANUP(fs_extents_done) struct fs_extents x = {0};
-	uint64_t bytes_per_s;
+	struct copy_work w = {.id = c->source->r->id, .limit_bytes_per_s = limit_of(c->source)};
 
-	if (read_used(c, &x, err) < 0 || find_speed(c, &x, &bytes_per_s, err) < 0)
-		return -1;
-	*ret_ms = bytes_per_s > 0 ? (uint64_t)((double)x.total_bytes * 1000 / (double)bytes_per_s) : 0;
-	*ret_bytes = x.total_bytes;
+	if (measure_walk(c, err) < 0 || read_used(c, &x, err) < 0 ||
+		measure_speed(c, &x, &w.bytes_per_s, err) < 0)
+		return err_wrap(err, "copy of volume %s", w.id);
+	w.files = c->n_files;
+	w.walk_ns = c->walk_ns;
+	w.bytes = x.total_bytes;
+	copy_estimate_add(pause, &w);
 	return 0;
 }
 
 /* Before anything is stopped. The writers of all stand still until the last is copied. */
 static int check_pause(struct copies *all, struct error **err)
 {
-	uint64_t total_ms = 0, total_bytes = 0;
-	const char *first = NULL;
-	size_t n = 0;
-	char used[24], more[64] = "";
+	struct copy_estimate pause = {0};
 
 	for (size_t i = 0; i < all->n; i++) {
-		struct copy *c = &all->list[i];
-		uint64_t ms, bytes;
-
-		if (!is_in_use(c))
-			continue;
-		if (estimate(c, &ms, &bytes, err) < 0)
-			return err_wrap(err, "copy of volume %s", c->source->r->id);
-		total_ms += ms;
-		total_bytes += bytes;
-		first = first ? first : c->source->r->id;
-		n++;
+		if (is_in_use(&all->list[i]) && estimate(&all->list[i], &pause, err) < 0)
+			return -1;
 	}
-	if (total_ms <= all->max_pause_ms)
-		return 0;
-	if (n > 1)
-		snprintf(more, sizeof(more), " together with %zu other volume%s", n - 1, n > 2 ? "s" : "");
-	return err_set(err, ERR_PRECONDITION,
-		"volume %s is in use%s, and its writers would have to stand still for %ju ms while %s are copied, "
-		"but maxPause is %ju ms: nothing was stopped; set a larger maxPause in the class, or copy the "
-		"volume while no pod uses it",
-		first, more, (uintmax_t)total_ms, format_bytes_rounded(total_bytes, used),
-		(uintmax_t)all->max_pause_ms);
+	return copy_estimate_check(&pause, all->max_pause_ms, err);
 }
 
 /* What a process has written to a block volume is in the page cache of its device, unless it goes past that.
  */
-static int flush(const struct copy *c, uint64_t end_ns, struct error **err)
+static int flush(struct copy *c, struct error **err)
 {
-	const struct fs_flush_until until = {
-		.deadline_ns = end_ns, .go_on = volumes_copies_go_on, .user = c->all->v};
+	uint64_t max_ms = c->all->max_pause_ms;
 
 	if (c->mount_fd >= 0)
-		return fs_flush_files(c->mount_fd, &until, /* ret_files= */ NULL, err);
+		return walk(c, max_ms > FLUSH_LEAST_MS ? max_ms : FLUSH_LEAST_MS, err);
 	if (STEP("flush-device", fsync(c->from_fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "flush %s", c->source->device->path);
 	return 0;
@@ -584,15 +602,13 @@ static int flush(const struct copy *c, uint64_t end_ns, struct error **err)
 
 static int flush_used(const struct copies *all, struct error **err)
 {
-	uint64_t end_ns = clock_ns() + FLUSH_MAX_NS;
-
 	for (size_t i = 0; i < all->n; i++) {
-		const struct copy *c = &all->list[i];
+		struct copy *c = &all->list[i];
 
 		if (!is_in_use(c))
 			continue;
 		volume_lock_set_step(all->v->locks, c->r->id, "flushing the volume that it copies");
-		if (flush(c, end_ns, err) < 0)
+		if (flush(c, err) < 0)
 			return err_wrap(err, "copy of volume %s: nothing was stopped", c->source->r->id);
 	}
 	return 0;
@@ -734,10 +750,8 @@ static int prepare_copy(struct copy *c, struct error **err)
 		return err_set(err, ERR_UNAVAILABLE,
 			"volume %s has %ju bytes, and is listed with %ju: try again when devices were listed again",
 			c->source->r->id, (uintmax_t)info.size_bytes, (uintmax_t)from->size_bytes);
-	if (c->source->block) {
-		const struct mount_entry *e = blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS);
-		return check_block(c, e ? e : blockdev_mount_find(table, info.dev), &info, err);
-	}
+	if (c->source->block)
+		return check_block(c, table, &info, err);
 	return check_mounts(c, table, &info, err);
 }
 

@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/fs.h"
@@ -22,6 +24,20 @@
 #define OLD    'k'
 #define DATA   'd'
 #define N_DATA MIB(8)
+
+#define N_FILES 30
+#define SLOW_US 50000
+
+static unsigned slow_us;
+
+int __real_sync_file_range(int fd, off64_t from, off64_t n, unsigned flags);
+int __wrap_sync_file_range(int fd, off64_t from, off64_t n, unsigned flags);
+
+int __wrap_sync_file_range(int fd, off64_t from, off64_t n, unsigned flags)
+{
+	usleep(slow_us);
+	return __real_sync_file_range(fd, from, n, flags);
+}
 
 static struct error *err;
 static struct volume_info *copy;
@@ -443,6 +459,49 @@ START_TEST(file_system_that_others_have_frozen_stays_frozen)
 }
 END_TEST
 
+static int source_wait_ms; /* for which the lock of the source was waited for last */
+
+int __real_volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
+	struct error **ret_err);
+int __wrap_volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
+	struct error **ret_err);
+
+int __wrap_volume_lock(
+	struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret, struct error **ret_err)
+{
+	if (mt.volume && str_eq(id, mt.volume->id))
+		source_wait_ms = wait_ms;
+	return __real_volume_lock(t, id, wait_ms, ret, ret_err);
+}
+
+/* Others hold no threads, as a crowd of clones of one volume would. */
+START_TEST(few_calls_wait_for_one_source)
+{
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	struct source_wait waiting[4];
+
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++) {
+		waiting[i] = (struct source_wait){.source = mt.volume->id};
+		ck_assert(source_waits_enter(&fx.v->source_waits, &waiting[i]));
+	}
+	ASSERT_OK(__real_volume_lock(fx.v->locks, mt.volume->id, 0, &lock, &err));
+	source_wait_ms = -1;
+	assert_refused(try_copy(SIZE), ERR_ABORTED, "an operation on volume");
+	ck_assert_int_eq(source_wait_ms, 0);
+	volume_unlock(TAKE_PTR(lock));
+	source_waits_leave(&fx.v->source_waits, &waiting[1]);
+	make_copy(SIZE);
+	ck_assert_int_gt(source_wait_ms, 0);
+	/* and it has left */
+	waiting[1].next = NULL;
+	ck_assert(source_waits_enter(&fx.v->source_waits, &waiting[1]));
+	ck_assert(!source_waits_enter(&fx.v->source_waits, &(struct source_wait){.source = mt.volume->id}));
+	struct source_wait other = {.source = "other"};
+	ck_assert(source_waits_enter(&fx.v->source_waits, &other));
+	fx.v->source_waits.first = NULL;
+}
+END_TEST
+
 static void limit_speed(uint64_t bytes_per_s)
 {
 	fx.copy_bytes_per_s = bytes_per_s;
@@ -518,6 +577,44 @@ START_TEST(pause_that_would_be_too_long_is_refused)
 	fd = open_source();
 	ck_assert_int_eq(ioctl(fd, FITHAW, 0), -1);
 	ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+/* The node was busy once. */
+START_TEST(slow_copy_keeps_no_small_one_from_being_made)
+{
+	stage_source();
+	write_data();
+	fx.v->copied.pace = (struct copy_pace){.bytes_per_s = 1000, .measured_ns = clock_ns()};
+	make_copy(SIZE);
+}
+END_TEST
+
+START_TEST(files_that_cannot_be_flushed_in_time_stop_nothing)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	struct volume_request q = fixture_request("copy", SIZE);
+	struct volumes_overview o;
+
+	stage_source();
+	for (unsigned i = 0; i < N_FILES; i++) {
+		CLEANUP(free_charp) char *path = x_asprintf("%s/file-%u", mt.staging, i);
+		CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		ck_assert_int_ge(fd, 0);
+	}
+	slow_us = SLOW_US;
+	strmap_set(&parameters, "maxPause", "1s");
+	q.parameters = &parameters;
+	q.source = mt.volume->id;
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_PRECONDITION,
+		"its files cannot all be flushed within maxPause, 1000 ms: nothing was stopped");
+	volumes_overview(fx.v, &o);
+	ck_assert_uint_eq(o.copy_pauses, 0);
+	assert_no_copy();
+	/* nothing of that is kept */
+	slow_us = 0;
+	make_copy(SIZE);
 }
 END_TEST
 
@@ -630,6 +727,17 @@ START_TEST(block_volume_is_copied_unless_a_pod_has_it)
 }
 END_TEST
 
+/* Its pod ended while the driver could not record that. */
+START_TEST(recorded_target_without_a_mount_is_no_use)
+{
+	stage_block(/* publish= */ true);
+	ck_assert_int_eq(umount2(mt.target, UMOUNT_NOFOLLOW), 0);
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert_ptr_nonnull(r->targets);
+	ASSERT_OK(try_copy_block(SIZE));
+}
+END_TEST
+
 START_TEST(mark_of_a_device_that_is_not_suspended_any_more_goes)
 {
 	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
@@ -672,12 +780,16 @@ int main(void)
 	tcase_add_test(tc, copy_that_cannot_be_is_refused);
 	tcase_add_test(tc, file_system_that_others_have_frozen_stays_frozen);
 	tcase_add_test(tc, only_what_was_copied_is_erased_after_a_failure);
+	tcase_add_test(tc, few_calls_wait_for_one_source);
 	tcase_add_test(tc, pause_that_would_be_too_long_is_refused);
+	tcase_add_test(tc, slow_copy_keeps_no_small_one_from_being_made);
+	tcase_add_test(tc, files_that_cannot_be_flushed_in_time_stop_nothing);
 	tcase_add_test(tc, file_system_that_a_crash_has_left_frozen_is_thawed);
 	tcase_add_test(tc, file_system_that_is_frozen_and_not_mounted_is_thawed);
 	tcase_add_test(tc, copy_that_was_cut_off_is_undone_whatever_is_on_it);
 	tc = fixture_more_cases("copies of block volumes", set_up_block);
 	tcase_add_test(tc, block_volume_is_copied_unless_a_pod_has_it);
+	tcase_add_test(tc, recorded_target_without_a_mount_is_no_use);
 	tcase_add_test(tc, mark_of_a_device_that_is_not_suspended_any_more_goes);
 	tcase_add_test(tc, block_volume_that_was_never_used_is_copied_as_zeros);
 	return fixture_finish();

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/copies/source_waits.h"
+
+#include "base/str.h"
+
+#define MAX_FOR_ONE 4
+
+bool source_waits_enter(struct source_waits *waits, struct source_wait *w)
+{
+	unsigned n = 0;
+
+	for (const struct source_wait *other = waits->first; other; other = other->next)
+		n += str_eq(other->source, w->source);
+	if (n >= MAX_FOR_ONE)
+		return false;
+	w->next = waits->first;
+	waits->first = w;
+	return true;
+}
+
+void source_waits_leave(struct source_waits *waits, const struct source_wait *w)
+{
+	struct source_wait **link = &waits->first;
+
+	while (*link != w)
+		link = &(*link)->next;
+	*link = w->next;
+}
