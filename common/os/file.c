@@ -68,9 +68,9 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-int dir_list(int dir_fd, char ***ret_names, struct error **err)
+/* Adds names to @names, which ends with NULL, until there are @most. */
+static int read_names(int dir_fd, size_t most, char ***names, struct error **err)
 {
-	CLEANUP(strv_freep) char **names = x_calloc(1, sizeof(char *));
 	size_t n = 0;
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -82,7 +82,7 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err)
 		close(fd);
 		return err_set_errno(err, ERR_INTERNAL, errno, "read directory");
 	}
-	for (;;) {
+	while (n < most) {
 		errno = 0;
 		const struct dirent *e = readdir(dir);
 		if (!e && errno)
@@ -91,12 +91,31 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err)
 			break;
 		if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
 			continue;
-		names = x_realloc(names, n + 2, sizeof(char *));
-		names[n++] = x_strdup(e->d_name);
-		names[n] = NULL;
+		*names = x_realloc(*names, n + 2, sizeof(char *));
+		(*names)[n++] = x_strdup(e->d_name);
+		(*names)[n] = NULL;
 	}
-	qsort(names, n, sizeof(char *), compare_names);
+	return 0;
+}
+
+int dir_list(int dir_fd, char ***ret_names, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = x_calloc(1, sizeof(char *));
+
+	if (read_names(dir_fd, SIZE_MAX, &names, err) < 0)
+		return -1;
+	qsort(names, strv_len(names), sizeof(char *), compare_names);
 	*ret_names = TAKE_PTR(names);
+	return 0;
+}
+
+int dir_first(int dir_fd, char **ret_name, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = x_calloc(1, sizeof(char *));
+
+	if (read_names(dir_fd, 1, &names, err) < 0)
+		return -1;
+	*ret_name = TAKE_PTR(names[0]);
 	return 0;
 }
 

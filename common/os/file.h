@@ -36,6 +36,15 @@ int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct err
 int dir_list(int dir_fd, char ***ret_names, struct error **err) MUST_CHECK;
 
 /**
+ * dir_first() - any name in a directory, without "." and "..", whatever the number of them.
+ * @dir_fd:   as in dir_list()
+ * @ret_name: caller frees; NULL: it is empty
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
+int dir_first(int dir_fd, char **ret_name, struct error **err) MUST_CHECK;
+
+/**
  * file_read() - whole content of a regular or sysfs file.
  * @dir_fd: directory of @name, or AT_FDCWD
  * @name:   path; a symlink as last part is followed

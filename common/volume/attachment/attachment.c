@@ -218,7 +218,7 @@ static int refuse_hidden(const struct attachment *a, const char *at, const struc
 /* A mount over it would hide it, and after that mount is gone the path could not be removed. */
 int volumes_refuse_content(const char *at, int fd, struct error **err)
 {
-	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(free_charp) char *name = NULL;
 	CLEANUP(fd_closep) int dir_fd = -1;
 	struct stat st;
 
@@ -232,13 +232,13 @@ int volumes_refuse_content(const char *at, int fd, struct error **err)
 	dir_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", at);
-	if (dir_list(dir_fd, &names, err) < 0)
+	if (dir_first(dir_fd, &name, err) < 0)
 		return -1;
-	if (names[0])
+	if (name)
 		return err_set(err, ERR_PRECONDITION,
 			"%s is not empty (it contains \"%s\") and not a mount point: remove its content, "
 			"which a mount would hide",
-			at, names[0]);
+			at, name);
 	return 0;
 }
 

@@ -59,6 +59,22 @@ START_TEST(a_missing_directory_or_parent_is_not_found)
 }
 END_TEST
 
+START_TEST(one_name_of_many_is_read)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int dir = open_scratch();
+	CLEANUP(free_charp) char *none = NULL;
+	CLEANUP(free_charp) char *name = NULL;
+
+	ASSERT_OK(dir_first(dir, &none, &err));
+	ck_assert_ptr_null(none);
+	close(scratch_file("a", 0));
+	close(scratch_file("b", 0));
+	ASSERT_OK(dir_first(dir, &name, &err));
+	ck_assert(strcmp(name, "a") == 0 || strcmp(name, "b") == 0);
+}
+END_TEST
+
 START_TEST(names_are_listed_in_order_and_again)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -203,7 +219,7 @@ START_TEST(unlinking_is_idempotent_and_refuses_directories)
 END_TEST
 
 SCRATCH_MAIN("os/file", a_directory_is_made_once_with_its_mode, a_missing_directory_or_parent_is_not_found,
-	names_are_listed_in_order_and_again, reading_appends_up_to_the_limit,
+	one_name_of_many_is_read, names_are_listed_in_order_and_again, reading_appends_up_to_the_limit,
 	what_is_no_regular_file_is_not_waited_for, a_write_replaces_the_content_and_the_mode,
 	a_leftover_temporary_is_replaced_even_if_it_is_a_link,
 	a_full_disk_leaves_the_old_content_and_no_temporary, a_file_cannot_replace_a_directory,
