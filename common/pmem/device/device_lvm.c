@@ -22,6 +22,7 @@
 #include "pmem/device/device_lvm_private.h"
 #include "pmem/lvm/lvm_growth.h"
 #include "pmem/lvm/lvm_metadata_reserve.h"
+#include "pmem/lvm/lvm_usable.h"
 #include "pmem/namespace_layout.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
@@ -177,6 +178,7 @@ int device_lvm_refresh(struct device_lvm *m, struct error **err)
 	keep_paths(m, &paths);
 	if (lvm_list(m->lvm, &report, err) < 0)
 		return err_wrap(err, "list volume groups");
+	device_lvm_limit_space(m, report);
 	lvm_report_free(m->report);
 	m->report = TAKE_PTR(report);
 	nd_inventory_free(m->inv);
@@ -234,9 +236,11 @@ static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, co
 {
 	CLEANUP(free_charp) char *size = x_asprintf("%jub", (uintmax_t)bytes);
 	/* -Zn -Wn: the caller clears the content, and LVM does not wait for the node. */
-	const char *const argv[] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", spec->identity, "-n",
-		spec->id, "-L", size, group, NULL};
+	const char *argv[LVM_WORDS_MAX + 1] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", spec->identity,
+		"-n", spec->id, "-L", size, group};
 
+	if (lvm_usable_add(device_lvm_group(m, spec->pool), argv, err) < 0)
+		return -1;
 	return STEP("lvm-create", lvm_run(m->lvm, argv, NULL, err));
 }
 
@@ -283,8 +287,9 @@ static int fail_obstacle(
 		return err_set(err, code,
 			"device %s: no free %s of volume group %s: it cannot have more volumes", spec->id,
 			pool->used_up, pool->name);
-	return err_set(err, code, "device %s: %ju bytes do not fit in volume group %s", spec->id,
+	err_set(err, code, "device %s: %ju bytes do not fit in volume group %s", spec->id,
 		(uintmax_t)spec->size_bytes, spec->pool);
+	return device_lvm_name_bad_space(m, spec->pool, err);
 }
 
 /* The kept listing may be old: an obstacle counts only after a fresh listing. */
@@ -295,7 +300,7 @@ static int check_spec(struct device_lvm *m, const struct device_spec *spec, stru
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a valid name of a volume", spec->id);
 	if (!is_uuid(spec->identity))
 		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is not a UUID", spec->identity);
-	if (m->seen && find_obstacle(m, spec) == 0)
+	if (m->seen && find_obstacle(m, spec) == 0 && device_lvm_is_space_kept(m, spec->pool))
 		return 0;
 	if (device_lvm_refresh(m, err) < 0)
 		return -1;

@@ -17,15 +17,6 @@
 #include "pmem/device/device_lvm_private.h"
 #include "pmem/lvm/lvm_growth.h"
 
-static const struct lvm_vg *group_of(const struct device_lvm *m, const char *uuid)
-{
-	for (size_t i = 0; i < m->report->n_vgs; i++) {
-		if (str_eq(m->report->vgs[i].uuid, uuid))
-			return &m->report->vgs[i];
-	}
-	return NULL;
-}
-
 /* As the last listing has it, which may lack what was created since. */
 static const struct lvm_lv *volume_of(const struct device_lvm *m, const struct device *d)
 {
@@ -122,7 +113,7 @@ static int require_as_listed(
 		return 0;
 	log_warn("the device of a volume is not as LVM lists it, so it is refreshed",
 		F_STR("device", (*d)->path), F_ERR(difference));
-	if (lvm_refresh(m->lvm, group_of(m, (*d)->pool), (*d)->id, err) < 0)
+	if (lvm_refresh(m->lvm, device_lvm_group(m, (*d)->pool), (*d)->id, err) < 0)
 		return -1;
 	if (is_as_listed(*d, err))
 		return 0;
@@ -160,15 +151,17 @@ static int refuse_full(
 	if (pool->used_up && !str_eq(pool->used_up, DEVICE_NO_VOLUME))
 		return err_set(
 			err, ERR_EXHAUSTED, "no free %s of volume group %s", pool->used_up, pool->name);
-	return err_set(err, ERR_EXHAUSTED, "%ju bytes more do not fit in volume group %s",
+	err_set(err, ERR_EXHAUSTED, "%ju bytes more do not fit in volume group %s",
 		(uintmax_t)(size_bytes - d->size_bytes), pool->name);
+	return device_lvm_name_bad_space(m, d->pool, err);
 }
 
 /* The kept listing may be old: that there is no room counts only after a fresh one. */
 static int require_room(struct device_lvm *m, const struct device *wanted, uint64_t size_bytes,
 	const struct device **d, struct error **err)
 {
-	if ((*d)->size_bytes >= size_bytes || has_room(m, *d, size_bytes))
+	if ((*d)->size_bytes >= size_bytes ||
+		(has_room(m, *d, size_bytes) && device_lvm_is_space_kept(m, (*d)->pool)))
 		return 0;
 	if (device_lvm_refresh(m, err) < 0 || find_to_grow(m, wanted, d, err) < 0)
 		return -1;
@@ -233,7 +226,7 @@ static int extend_at_once(
 		return -1;
 	if (d->size_bytes >= g->size_bytes)
 		return finish_grown(m, g, d, ret, err);
-	if (lvm_extend(m->lvm, group_of(m, d->pool), d->id, g->size_bytes, &failure) < 0)
+	if (lvm_extend(m->lvm, device_lvm_group(m, d->pool), d->id, g->size_bytes, &failure) < 0)
 		return check_grown(m, g, ret, &failure, err);
 	return note_grown(m, g, ret, err);
 }
@@ -294,7 +287,7 @@ static int make_spare(struct device_lvm *m, const struct device_growth *g, struc
 		return -1;
 	if (d->size_bytes >= g->size_bytes)
 		return finish_grown(m, g, d, ret, err);
-	const struct lvm_vg *vg = group_of(m, d->pool);
+	const struct lvm_vg *vg = device_lvm_group(m, d->pool);
 	if (lvm_spare_make(m->lvm, vg, d->id, g->size_bytes - d->size_bytes, spare, err) < 0)
 		return explain_no_spare(m, g, err);
 	note_spare(m, spare->name);
@@ -325,7 +318,7 @@ static int swap_spare(struct device_lvm *m, const struct device_growth *g, const
 	if (!is_listed(m, d->pool, spare->name) || d->size_bytes + spare->size_bytes != g->size_bytes)
 		return err_set(err, ERR_UNAVAILABLE,
 			"its volume group was changed by another program while its new space was zeroed");
-	const struct lvm_vg *vg = group_of(m, d->pool);
+	const struct lvm_vg *vg = device_lvm_group(m, d->pool);
 	if (dm_wait_unused(spare->path, err) < 0 || lvm_spare_remove(m->lvm, vg, spare->name, err) < 0)
 		return -1;
 	if (lvm_extend_onto(m->lvm, vg, d->id, spare, &failure) < 0)
@@ -339,7 +332,7 @@ static void drop_spare(struct device_lvm *m, const char *pool, const char *name)
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	if (device_lvm_refresh(m, &err) == 0 && is_listed(m, pool, name) &&
-		lvm_spare_remove(m->lvm, group_of(m, pool), name, &err) == 0)
+		lvm_spare_remove(m->lvm, device_lvm_group(m, pool), name, &err) == 0)
 		(void)!device_lvm_refresh(m, &err);
 	if (err)
 		log_warn("what a failed growth left in a volume group could not be removed yet",
@@ -398,7 +391,7 @@ static const struct lvm_lv *next_leftover(struct device_lvm *m)
 {
 	for (size_t i = 0; m->report && i < m->report->n_lvs; i++) {
 		const struct lvm_lv *lv = &m->report->lvs[i];
-		const struct lvm_vg *vg = group_of(m, lv->vg_uuid);
+		const struct lvm_vg *vg = device_lvm_group(m, lv->vg_uuid);
 
 		if (lvm_is_spare(lv) && !is_used(m, lv->name) && vg && !vg->exported && vg->missing_pvs == 0)
 			return lv;
@@ -419,7 +412,7 @@ int device_lvm_remove_leftovers(void *self, bool *ret_changed, struct error **er
 		CLEANUP(free_charp) char *pool = x_strdup(lv->vg_uuid);
 
 		if (dm_wait_unused(lv->path, err) < 0 ||
-			lvm_spare_remove(m->lvm, group_of(m, pool), name, err) < 0 ||
+			lvm_spare_remove(m->lvm, device_lvm_group(m, pool), name, err) < 0 ||
 			device_lvm_refresh(m, err) < 0)
 			return -1;
 		if (is_listed(m, pool, name))

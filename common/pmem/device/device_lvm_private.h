@@ -35,6 +35,22 @@ struct device_lvm {
 /** device_lvm_refresh() - list groups and devices again. Return: 0, or -1 as nd_list() and lvm_list(). */
 int device_lvm_refresh(struct device_lvm *m, struct error **err) MUST_CHECK;
 
+/** device_lvm_group() - get the volume group with @uuid as it was listed last, or NULL. */
+const struct lvm_vg *device_lvm_group(const struct device_lvm *m, const char *uuid);
+
+/** device_lvm_limit_space() - find the free space of the groups of @report, a new listing, that has no media
+ * errors, and log where that has changed. Reads a file for each device; one that cannot be read, says
+ * nothing. */
+void device_lvm_limit_space(const struct device_lvm *m, struct lvm_report *report);
+
+/** device_lvm_is_space_kept() - whether the free space of @pool (uuid) can be used as it was listed last: no
+ * media error limits it, then or now. Reads a file for each of its devices. */
+bool device_lvm_is_space_kept(const struct device_lvm *m, const char *pool);
+
+/** device_lvm_name_bad_space() - add to @err how much free space of @pool (uuid) is not used because of media
+ * errors, if there is such. Return: -1. */
+int device_lvm_name_bad_space(const struct device_lvm *m, const char *pool, struct error **err);
+
 /** device_lvm_find() - get the device called @id in @pool (uuid) as it was seen last, borrowed, or NULL. */
 const struct device *device_lvm_find(const struct device_lvm *m, const char *pool, const char *id);
 

@@ -43,6 +43,12 @@ struct bad_ranges {
 	bool unknown; /* the list cannot be read */
 };
 
+/** bad_ranges_has_any() - whether the device of @b has bad blocks. */
+static inline bool bad_ranges_has_any(const struct bad_ranges *b)
+{
+	return b->n > 0 || b->is_cut;
+}
+
 /** bad_ranges_done() - release what @b owns; safe on a zeroed one. */
 void bad_ranges_done(struct bad_ranges *b);
 

@@ -122,7 +122,19 @@ struct lvm_vg {
 	uint64_t max_lvs;        /* limit of vgchange --logicalvolume; 0: none */
 	uint64_t more_lvs;       /* volumes until then */
 	unsigned missing_pvs;
-	bool exported; /* vgexport(8): LVM neither changes nor activates its volumes */
+	bool exported;   /* vgexport(8): LVM neither changes nor activates its volumes */
+	bool is_limited; /* lvm_usable_find(): volumes may take the extents of @usable only, also if there are
+			    none */
+	char **usable;   /* "/dev/pmem0:0-99:200-299": strv */
+	uint64_t bad_bytes; /* free space that is not part of @free_bytes because of media errors */
+};
+
+/* Extents of a PV that no volume has, and from which LVM allocates. */
+struct lvm_free {
+	char *pv_path;
+	uint64_t start_bytes; /* where the first extent of the PV is on its device */
+	uint64_t first;       /* in extents, from there */
+	uint64_t n;
 };
 
 struct lvm_lv {
@@ -143,6 +155,8 @@ struct lvm_report {
 	size_t n_vgs;
 	struct lvm_lv *lvs; /* sorted by name */
 	size_t n_lvs;
+	struct lvm_free *free;
+	size_t n_free;
 };
 
 /** lvm_list() - PVs, VGs and LVs on the admitted devices. Return: 0, or -1 as lvm_run().

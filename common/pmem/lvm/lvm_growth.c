@@ -6,6 +6,7 @@
 #include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "pmem/lvm/lvm_usable.h"
 
 #define SPARE_TAG    "pmem-csi-spare"
 #define SPARE_PREFIX "_spare-" /* no name of a device begins like that: device_id_valid() */
@@ -57,8 +58,10 @@ int lvm_spare_make(struct lvm *l, const struct lvm_vg *vg, const char *id, uint6
 	*ret = (struct lvm_spare){.name = x_asprintf(SPARE_PREFIX "%s", id), .size_bytes = size_bytes};
 	ret->path = x_asprintf("/dev/%s/%s", vg->name, ret->name);
 	/* as for a new volume: the caller zeroes it, and LVM does not wait for the node */
-	const char *const argv[] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", SPARE_TAG, "-n", ret->name,
-		"-L", size, vg->name, NULL};
+	const char *argv[LVM_WORDS_MAX + 1] = {
+		"lvcreate", "-y", "-Zn", "-Wn", "--addtag", SPARE_TAG, "-n", ret->name, "-L", size, vg->name};
+	if (lvm_usable_add(vg, argv, err) < 0)
+		return -1;
 	if (STEP("lvm-spare", lvm_run(l, argv, NULL, err)) < 0)
 		return -1;
 	return read_ranges(l, vg, ret, err);
@@ -78,8 +81,10 @@ int lvm_extend(
 {
 	CLEANUP(free_charp) char *size = x_asprintf("%jub", (uintmax_t)size_bytes);
 	CLEANUP(free_charp) char *lv = x_asprintf("%s/%s", vg->name, name);
-	const char *const argv[] = {"lvextend", "-y", "-L", size, lv, NULL};
+	const char *argv[LVM_WORDS_MAX + 1] = {"lvextend", "-y", "-L", size, lv};
 
+	if (lvm_usable_add(vg, argv, err) < 0)
+		return -1;
 	return STEP("lvm-extend", lvm_run(l, argv, NULL, err));
 }
 

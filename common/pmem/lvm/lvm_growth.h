@@ -32,8 +32,8 @@ bool lvm_is_spare(const struct lvm_lv *lv);
  * @size_bytes: multiple of the extent size
  * @ret:        lvm_spare_done(); filled also after a failure if a spare may be left
  *
- * Return: 0, or -1 with ERR_EXHAUSTED (the free extents are in more pieces than one command can name), or as
- * lvm_run().
+ * Return: 0, or -1 with ERR_EXHAUSTED (the free extents are in more pieces than one command can name, or
+ * lvm_usable_add()), or as lvm_run().
  */
 int lvm_spare_make(struct lvm *l, const struct lvm_vg *vg, const char *id, uint64_t size_bytes,
 	struct lvm_spare *ret, struct error **err) MUST_CHECK;
@@ -43,7 +43,7 @@ int lvm_spare_make(struct lvm *l, const struct lvm_vg *vg, const char *id, uint6
 int lvm_spare_remove(struct lvm *l, const struct lvm_vg *vg, const char *name, struct error **err) MUST_CHECK;
 
 /** lvm_extend() - extend volume @name of @vg to @size_bytes, a multiple of the extent size. Its new end may
- * have any content. Return: 0, or -1 as lvm_run(). */
+ * have any content. Return: 0, or -1 as lvm_usable_add() and lvm_run(). */
 int lvm_extend(struct lvm *l, const struct lvm_vg *vg, const char *name, uint64_t size_bytes,
 	struct error **err) MUST_CHECK;
 

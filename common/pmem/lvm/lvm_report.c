@@ -28,6 +28,9 @@ enum field {
 	VG_EXPORTED,
 	MAX_LV,
 	LV_COUNT,
+	PE_START,
+	PVSEG_START,
+	PVSEG_SIZE,
 	LV_NAME,
 	LV_UUID,
 	LV_PATH,
@@ -60,6 +63,9 @@ static const char *const field_names[N_FIELDS] = {
 	[VG_EXPORTED] = "vg_exported",
 	[MAX_LV] = "max_lv",
 	[LV_COUNT] = "lv_count",
+	[PE_START] = "pe_start",
+	[PVSEG_START] = "pvseg_start",
+	[PVSEG_SIZE] = "pvseg_size",
 	[LV_NAME] = "lv_name",
 	[LV_UUID] = "lv_uuid",
 	[LV_PATH] = "lv_path",
@@ -197,6 +203,22 @@ static int read_answer(struct span json, bool log, row_fn fn, void *user, struct
 	}
 }
 
+/* LVM's own parts of other volumes have names, too, in brackets. */
+static int add_free(struct lvm_report *r, const struct row *row, struct error **err)
+{
+	struct lvm_free f = {0};
+
+	if (get_u64(row, PE_START, &f.start_bytes, err) < 0 || get_u64(row, PVSEG_START, &f.first, err) < 0 ||
+		get_u64(row, PVSEG_SIZE, &f.n, err) < 0)
+		return -1;
+	if (f.n == 0 || *get(row, LV_NAME))
+		return 0;
+	f.pv_path = x_strdup(get(row, PV_NAME));
+	r->free = x_realloc(r->free, r->n_free + 1, sizeof(*r->free));
+	r->free[r->n_free++] = f;
+	return 0;
+}
+
 static int add_pv(struct lvm_report *r, const struct row *row, struct error **err)
 {
 	uint64_t size = 0;
@@ -217,7 +239,7 @@ static int add_pv(struct lvm_report *r, const struct row *row, struct error **er
 		.withheld_bytes = allocatable ? 0 : free_bytes,
 		.missing = *get(row, PV_MISSING),
 	};
-	return 0;
+	return allocatable ? add_free(r, row, err) : 0;
 }
 
 static int add_vg(struct lvm_report *r, const struct row *row, struct error **err)
@@ -324,6 +346,7 @@ static void vg_done(void *p)
 
 	free(vg->name);
 	free(vg->uuid);
+	strv_free(vg->usable);
 }
 
 static void lv_done(void *p)
@@ -437,6 +460,9 @@ void lvm_report_free(struct lvm_report *r)
 		vg_done(&r->vgs[i]);
 	for (size_t i = 0; i < r->n_lvs; i++)
 		lv_done(&r->lvs[i]);
+	for (size_t i = 0; i < r->n_free; i++)
+		free(r->free[i].pv_path);
+	free(r->free);
 	free(r->pvs);
 	free(r->vgs);
 	free(r->lvs);

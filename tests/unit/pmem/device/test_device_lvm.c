@@ -422,6 +422,72 @@ START_TEST(extension_without_effect_says_so)
 }
 END_TEST
 
+static bool has_number; /* the namespace, whose list cannot be read unless it has bad blocks */
+static uint64_t bad_at, bad_bytes;
+
+int __wrap_bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err);
+int __wrap_media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
+	struct media_errors *e, struct error **err);
+
+int __wrap_bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err)
+{
+	if (bad_bytes > 0) {
+		*ret = (struct bad_ranges){.list = x_calloc(1, sizeof(*ret->list)), .n = 1};
+		*ret->list = (struct media_error){bad_at, bad_bytes};
+		return 0;
+	}
+	*ret = (struct bad_ranges){.dev = has_number, .unknown = has_number};
+	return err_set(err, ERR_INTERNAL, "list of %s", path);
+}
+
+/* Five extents of 4 MiB from 1 MiB on. */
+#define FREE                                                                                                 \
+	EMPTY_WITH("\"pe_start\":\"1048576\",\"pvseg_start\":\"0\",\"pvseg_size\":\"5\",\"lv_name\":\"\"")
+#define GROWING_OR_FREE FREE "," GROWING("20971520")
+#define GOOD            " /dev/pmem0:0-1:3-4"
+
+START_TEST(space_with_media_errors_is_neither_offered_nor_used)
+{
+	/* the error is there after the first listing */
+	OPEN(LIST(FREE), LIST(FREE), {CREATE("new", "8388608b") GOOD, NULL, ERR_INTERNAL}, LIST(FREE),
+		LIST(FREE));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert_uint_eq(device_list_pool(l, "uuid-a")->capacity.max_volume_bytes, MIB(20));
+	bad_at = MIB(1 + 2 * 4) + 8192;
+	bad_bytes = 4096;
+	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(8), &err), ERR_INTERNAL, "device new: lvm lvcreate");
+	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(20), &err), ERR_EXHAUSTED,
+		"4194304 bytes of free space of volume group a are not used because of media errors");
+}
+END_TEST
+
+START_TEST(group_with_media_errors_everywhere_is_exhausted)
+{
+	OPEN(LIST(FREE), LIST(FREE));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	bad_bytes = MIB(100);
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert_uint_eq(device_list_pool(l, "uuid-a")->capacity.available_bytes, 0);
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "because of media errors");
+}
+END_TEST
+
+START_TEST(volumes_do_not_grow_onto_media_errors)
+{
+	OPEN(LIST(GROWING_OR_FREE), LIST(GROWING_OR_FREE), {"lvextend -y -L 16777216b a/vol" GOOD, NULL, 0},
+		LIST(GROWING_OR_FREE), LIST(GROWING_OR_FREE), {SPARE GOOD, NULL, ERR_INTERNAL},
+		LIST(GROWING_OR_FREE), LIST(GROWING_OR_FREE));
+
+	bad_at = MIB(1 + 2 * 4);
+	bad_bytes = 4096;
+	ASSERT_FAILS(grow(m, /* zero= */ false, &err), ERR_INTERNAL, "lists the volume with 8388608 bytes");
+	ASSERT_FAILS(grow(m, /* zero= */ true, &err), ERR_INTERNAL, "lvcreate");
+}
+END_TEST
+
 START_TEST(nobody_waits_for_copies_of_metadata)
 {
 	char scratch[] = "/tmp/pmem-test-device-lvm-XXXXXX";
@@ -441,18 +507,6 @@ START_TEST(nobody_waits_for_copies_of_metadata)
 	ck_assert_int_eq(rmdir(scratch), 0);
 }
 END_TEST
-
-static bool has_number; /* the namespace, whose list cannot be read */
-
-int __wrap_bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err);
-int __wrap_media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
-	struct media_errors *e, struct error **err);
-
-int __wrap_bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err)
-{
-	*ret = (struct bad_ranges){.dev = has_number, .unknown = has_number};
-	return err_set(err, ERR_INTERNAL, "list of %s", path);
-}
 
 /* Only "/on" is on the namespace, and nothing is known of "/odd". */
 int __wrap_media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
@@ -499,6 +553,9 @@ int main(void)
 	tcase_add_test(tcase, group_that_can_describe_no_more_volumes_is_exhausted);
 	tcase_add_test(tcase, group_with_a_limit_of_volumes_is_exhausted);
 	tcase_add_test(tcase, space_from_which_nothing_is_allocated_is_not_free);
+	tcase_add_test(tcase, space_with_media_errors_is_neither_offered_nor_used);
+	tcase_add_test(tcase, group_with_media_errors_everywhere_is_exhausted);
+	tcase_add_test(tcase, volumes_do_not_grow_onto_media_errors);
 	tcase_add_test(tcase, obstacle_that_has_gone_is_none);
 	tcase_add_test(tcase, refusal_is_explained_by_a_look_not_by_words);
 	tcase_add_test(tcase, unfinished_device_is_removed);
