@@ -378,6 +378,30 @@ hosts_configuration_is_not_ours() {
 	settled
 }
 
+largest_is_below() {
+	[ "$(largest)" -lt "$1" ]
+}
+
+# The first extent of each piece of free space is bad: the largest volume has the others, and all of it can be read. The list is kept until the
+# namespace is enabled again.
+space_with_errors_is_not_used() {
+	local device start extent first before id
+	before=$(largest)
+	while read -r device start extent first; do
+		echo "$(((start + first * extent + 8192) / 512)) 8" >"/sys/block/${device##*/}/badblocks"
+	done < <(lvm pvs --noheadings --nosuffix --units b -o pv_name,pe_start,vg_extent_size,pvseg_start -S 'lv_name="" && pvseg_size>0')
+	refused RESOURCE_EXHAUSTED -size "$before" -fs ext4 create lvm-bad
+	await 60 largest_is_below "$before"
+	logged 'free space of a volume group is not used because of media errors'
+	id=$(create lvm-good "$(largest)" ext4)
+	dd if="$(lvm lvs --noheadings -o lv_path -S "lv_name=$id" | tr -d ' ')" of=/dev/null bs=1M iflag=direct status=none
+	delete "$id"
+	id=$(create lvm-grown 16Mi ext4)
+	csi -size "$(($(largest) + (16 << 20)))" expand "$id"
+	dd if="$(lvm lvs --noheadings -o lv_path -S "lv_name=$id" | tr -d ' ')" of=/dev/null bs=1M iflag=direct status=none
+	delete "$id"
+}
+
 end() {
 	local id
 	for id in $(listed_ids); do
@@ -396,5 +420,6 @@ prove region-that-fails-every-write region_fails_every_write
 prove group-of-the-same-name group_of_the_same_name
 prove copy-of-a-group-is-not-served copy_of_a_group
 prove hosts-configuration-is-not-ours hosts_configuration_is_not_ours
+prove space-with-errors-is-not-used space_with_errors_is_not_used
 prove ended end
 cat "$driver_log"
