@@ -240,7 +240,7 @@ int lvm_group_exists(struct lvm *l, const char *name, bool *ret, struct error **
 
 int lvm_activate(struct lvm *l, char *const *vg_names, struct error **err)
 {
-	const char *argv[LVM_WORDS_MAX + 1] = {"vgchange", "-ay"};
+	const char *argv[LVM_WORDS_MAX + 1] = {"vgchange", LVM_ACTIVATE};
 	size_t n = strv_len(vg_names);
 
 	if (n == 0)

@@ -95,6 +95,9 @@ int lvm_run(struct lvm *l, const char *const argv[], struct buf *report, struct 
 /** lvm_set_timeout() - use another time limit than LVM_TIMEOUT_MS (tests). */
 void lvm_set_timeout(struct lvm *l, int timeout_ms);
 
+/* Option of vgchange(8) that activates all volumes, also those of lvchange -ky. */
+#define LVM_ACTIVATE "-Kay"
+
 /** lvm_activate() - activate the volumes of the groups @vg_names; none is success. Return: 0, or -1 as
  * lvm_run(). */
 int lvm_activate(struct lvm *l, char *const *vg_names, struct error **err) MUST_CHECK;

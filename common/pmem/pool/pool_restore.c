@@ -528,7 +528,7 @@ static void plan_group(
 	else if (damaged)
 		plan_damaged(d, request);
 	if (damaged || has_inactive(report, d->g.uuid))
-		plan_group_step(d, "vgchange", "-ay", /* activates= */ true);
+		plan_group_step(d, "vgchange", LVM_ACTIVATE, /* activates= */ true);
 }
 
 static void step_done(struct pool_restore_step *s)

@@ -402,6 +402,19 @@ space_with_errors_is_not_used() {
 	delete "$id"
 }
 
+# As an administrator, or the origin of a thin snapshot, may have left a volume.
+activation_is_skipped() {
+	local id group
+	id=$(<"$scratch/second")
+	group=$(<"$scratch/second-group")
+	driver_stop
+	lvm vgchange -qq -an "$group"
+	lvm lvchange -qq -ky "$group/$id"
+	driver_start
+	used_again "$id" 'of the second'
+	lvm lvchange -qq -kn "$group/$id"
+}
+
 end() {
 	local id
 	for id in $(listed_ids); do
@@ -421,5 +434,6 @@ prove group-of-the-same-name group_of_the_same_name
 prove copy-of-a-group-is-not-served copy_of_a_group
 prove hosts-configuration-is-not-ours hosts_configuration_is_not_ours
 prove space-with-errors-is-not-used space_with_errors_is_not_used
+prove volume-with-activation-skip-is-used activation_is_skipped
 prove ended end
 cat "$driver_log"

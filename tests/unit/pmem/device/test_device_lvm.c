@@ -145,7 +145,7 @@ END_TEST
 START_TEST(exported_group_takes_no_volume_and_is_named)
 {
 	OPEN(LIST(VOLUME(EXPORTED, "vol", UUID_A)), LIST(VOLUME(EXPORTED, "vol", UUID_A)),
-		LIST(VOLUME(EXPORTED, "vol", UUID_A)), {"vgchange -ay e", NULL, ERR_INTERNAL});
+		LIST(VOLUME(EXPORTED, "vol", UUID_A)), {"vgchange -Kay e", NULL, ERR_INTERNAL});
 	CLEANUP(device_list_freep) struct device_list *l = NULL;
 
 	ASSERT_OK(device_list_read(m, &l, &err));
@@ -337,7 +337,7 @@ END_TEST
 START_TEST(activation_covers_each_group_once_and_tolerates_missing_parts)
 {
 	OPEN(LIST(VOLUME(A_20, "x", "") "," VOLUME(A_20, "y", "") "," VOLUME(B_BAD, "z", "")),
-		{"vgchange -ay b", NULL, ERR_INTERNAL}, {"vgchange -ay a", NULL, ERR_INTERNAL});
+		{"vgchange -Kay b", NULL, ERR_INTERNAL}, {"vgchange -Kay a", NULL, ERR_INTERNAL});
 	CLEANUP(device_list_freep) struct device_list *l = NULL;
 
 	ASSERT_OK(device_list_read(m, &l, &err));
@@ -358,7 +358,7 @@ END_TEST
 
 START_TEST(only_of_incomplete_groups_nothing_is_waited_for)
 {
-	OPEN(LIST(VOLUME(B_BAD, "z", "")), {"vgchange -ay b", NULL, ERR_INTERNAL});
+	OPEN(LIST(VOLUME(B_BAD, "z", "")), {"vgchange -Kay b", NULL, ERR_INTERNAL});
 	CLEANUP(device_list_freep) struct device_list *l = NULL;
 
 	ASSERT_OK(device_list_read(m, &l, &err));

@@ -220,7 +220,7 @@ static void assert_steps(const struct pool_restore *r, const char *const *comman
 
 #define ASSERT_STEPS(r, ...)  assert_steps(r, (const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
 #define UPDATE                "vgck --updatemetadata group"
-#define ACTIVATE              "vgchange -ay group"
+#define ACTIVATE              "vgchange -Kay group"
 #define SECOND_AREA           "--settings mda2_offset=31457280 --settings mda2_size=2097152"
 #define LABEL_OF(i, settings) label_command(i, settings)
 

@@ -458,7 +458,7 @@ START_TEST(groups_with_something_inactive_are_activated_at_once)
 		"{\"vg_name\":\"b\",\"vg_uuid\":\"2\",\"lv_name\":\"z\",\"lv_active\":\"\"},"
 		"{\"vg_name\":\"c\",\"vg_uuid\":\"3\",\"lv_name\":\"y\",\"lv_active\":\"\"},"
 		"{\"vg_name\":\"d\",\"vg_uuid\":\"4\",\"lv_name\":\"\"}";
-	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE({"vgchange -ay b c", NULL, 0});
+	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE({"vgchange -Kay b c", NULL, 0});
 	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
 	CLEANUP(setup_done) struct setup s = {0};
 	struct error *err = NULL;
