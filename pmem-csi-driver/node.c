@@ -65,6 +65,7 @@ struct program {
 	struct setup_service setup;
 	struct loop *loop;
 	struct workers *workers;
+	struct workers *node_workers; /* for calls of kubelet, which no other call takes from it */
 	struct workers *housekeeping;
 	struct grpc_service services[6]; /* ends with an empty one */
 	struct grpc_service remote_services[5];
@@ -231,9 +232,13 @@ static int require_ready(void *user, struct error **err)
 static void count_work(void *user, struct metrics_work *ret)
 {
 	struct program *n = user;
+	struct workers_usage of_kubelet;
 
 	*ret = (struct metrics_work){.refreshed_s = n->refreshed_s};
 	workers_usage(n->workers, &ret->workers);
+	workers_usage(n->node_workers, &of_kubelet);
+	ret->workers.busy += of_kubelet.busy;
+	ret->workers.max += of_kubelet.max;
 	device_activity(n->devices, &ret->devices);
 	metrics_count_server(n->server, ret);
 	metrics_count_server(n->remote, ret);
@@ -402,6 +407,7 @@ static int start_servers(struct program *n, const struct options *o, struct erro
 	n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_group_service(&n->csi);
 	n->services[3] = csi_node_service(&n->csi);
+	n->services[3].workers = n->node_workers;
 	if (!str_starts(o->endpoint, "tcp://"))
 		n->services[4] = open_inspection(n, o);
 	n->remote_csi = n->csi;
@@ -469,6 +475,7 @@ static void program_done(struct program *n)
 {
 	process_limit_closing(CLOSE_GRACE_S);
 	workers_free(n->workers);
+	workers_free(n->node_workers);
 	workers_free(n->housekeeping);
 	node_registry_close(n->registry);
 	node_plugin_done(&n->plugin);
@@ -520,6 +527,7 @@ int node_run(const struct options *o, struct error **err)
 	if (loop_new(&n.loop, err) < 0)
 		return -1;
 	n.workers = workers_new(WORKERS_DEFAULT_MAX);
+	n.node_workers = workers_new(WORKERS_DEFAULT_MAX);
 	n.housekeeping = workers_new(HOUSEKEEPING_THREADS);
 	n.handshakes = handshakes_new(n.loop);
 	n.certs = watch_certificates(o, n.loop, n.housekeeping);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver while all of its worker threads are held by a mkfs that does not end.
+"""pmem-csi-driver while all of the worker threads of the Node service are held by a mkfs that does not end.
 
 usage: test_isolation.py PMEM_CSI_DRIVER [unittest options]
 
@@ -39,7 +39,7 @@ exec "FOLDER/mkfs.ext4", @ARGV;
 
 
 class Held(driver.DriverTest):
-    """Each test has a driver of its own, and all of its workers are in NodeStageVolume."""
+    """Each test has a driver of its own, and all workers of its Node service are in NodeStageVolume."""
 
     def setUp(self):
         super().setUp()
@@ -99,7 +99,7 @@ class Answers(Held):
     def test_methods_that_only_read_memory_answer(self):
         self.assert_memory_is_read()
         self.assertEqual(self.metric("pmem_csi_workers_busy"), WORKERS)
-        self.assertEqual(self.metric("pmem_csi_workers_limit"), WORKERS)
+        self.assertEqual(self.metric("pmem_csi_workers_limit"), 2 * WORKERS)
         self.assertEqual(self.metric("pmem_csi_calls_in_flight"), WORKERS)
         self.assertEqual(self.metric("pmem_csi_connections"), 1)
         self.assert_all_are_held()
@@ -115,6 +115,10 @@ class Answers(Held):
         for stage in self.stages:
             stage.result()
         self.stage(self.volumes[WORKERS]).result()
+
+    def test_calls_of_the_controller_service_have_other_workers(self):
+        self.delete(self.create("beside").result().volume.volume_id).result()
+        self.assert_all_are_held()
 
     def test_a_call_that_takes_too_long_hears_what_is_slow(self):
         volume = self.volumes[0]

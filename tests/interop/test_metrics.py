@@ -181,7 +181,7 @@ class Metrics(Served):
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "reason": sample.labels["reason"]}, 0))
 
     def test_what_the_driver_does_is_counted(self):
-        wanted = {"pmem_csi_workers_busy": ("gauge", 0), "pmem_csi_workers_limit": ("gauge", 32),
+        wanted = {"pmem_csi_workers_busy": ("gauge", 0), "pmem_csi_workers_limit": ("gauge", 64),
                   "pmem_csi_calls_in_flight": ("gauge", 0), "pmem_csi_connections": ("gauge", 0),
                   "pmem_pools_failing": ("gauge", 0), "pmem_erasures_running": ("gauge", 0), "pmem_erase_bytes_left": ("gauge", 0),
                   "pmem_erased_bytes": ("counter", 0), "pmem_lvm_restarts": ("counter", 0)}

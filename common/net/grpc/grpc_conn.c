@@ -387,7 +387,8 @@ static void start_work(struct grpc_stream *st)
 		return;
 	}
 	st->running = true;
-	if (!workers_run(s->config.workers, work, post_worked, st)) {
+	if (!workers_run(
+		    st->service->workers ? st->service->workers : s->config.workers, work, post_worked, st)) {
 		st->running = false;
 		answer_busy(st);
 		return;

@@ -32,7 +32,7 @@ struct grpc_server_config {
 	const char
 		*name; /* prefix of errors that the server itself finds in calls; NULL: no prefix. Borrowed */
 	struct loop *loop;                   /* borrowed */
-	struct workers *workers;             /* borrowed */
+	struct workers *workers;             /* of services that have none of their own; borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
 	/* Node that calls are served for: one that names another node in GRPC_RECIPIENT_HEADER is refused
 	 * with UNAVAILABLE before its message is read, and one without that header is not, since clients of

@@ -29,6 +29,8 @@ struct grpc_call {
 	const char *authorization; /* value of that header, in arena; NULL if absent. A secret */
 };
 
+struct workers;
+
 enum grpc_kind { GRPC_INLINE, GRPC_WORKER, GRPC_ASYNC };
 
 struct grpc_method {
@@ -59,6 +61,7 @@ bool grpc_call_is_wanted(const struct grpc_call *call);
 struct grpc_service {
 	const struct grpc_method *methods; /* ends with path NULL */
 	void *self;
+	struct workers *workers; /* for its worker handlers only; borrowed; NULL: those of the server */
 	/* Describes what the call with @request, which a worker handles, is doing: for a client that does
 	 * not get an answer in time. NULL is any call: for a client whose call finds no worker. Called on
 	 * the loop thread, so it must not wait. Return: caller frees; NULL: nothing is known. May be NULL. */

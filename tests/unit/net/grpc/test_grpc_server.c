@@ -319,6 +319,23 @@ START_TEST(busy_workers_are_unavailable_and_inline_calls_go_on)
 }
 END_TEST
 
+START_TEST(service_with_workers_of_its_own_has_them_for_itself)
+{
+	struct workers *own = workers_new(1);
+	int32_t stream;
+
+	open_both(1);
+	stream = raw_begin(&r, (struct raw_head){.path = ECHO "Wait"});
+	fixture_until_waiting(&f, 1);
+	f.services[0].workers = own;
+	assert_echoed(call((struct raw_head){.path = ECHO "Work"}));
+	echo_release(&f.echo);
+	raw_finished(&r, stream);
+	close_both();
+	workers_free(own);
+}
+END_TEST
+
 /* A call of Wait with a name of @n bytes, which the server holds until it is answered. */
 static int32_t hold(size_t n)
 {
@@ -401,5 +418,6 @@ TMPDIR_MAIN("grpc_server", a_call_is_answered_inline_and_by_a_worker, content_ty
 	a_running_call_is_answered_at_its_deadline_and_its_result_dropped, a_call_in_time_is_answered_once,
 	a_reset_call_goes_on_and_its_result_is_dropped, a_reset_call_that_does_not_run_yet_is_forgotten,
 	busy_workers_are_unavailable_and_inline_calls_go_on,
+	service_with_workers_of_its_own_has_them_for_itself,
 	calls_beyond_the_bytes_of_a_connection_are_unavailable,
 	each_failed_call_is_logged_once_with_its_level)
