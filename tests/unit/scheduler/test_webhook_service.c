@@ -335,13 +335,13 @@ END_TEST
 
 /* Reviews with names that are not there, one after the other as fast as they are answered. Return: how many
  * look-ups they cost. */
-static size_t flood(bool of_one_namespace)
+static size_t flood(unsigned n_namespaces)
 {
 	size_t n_looks = 0;
 
 	for (unsigned i = 0; i < FLOOD; i++) {
 		CLEANUP(buf_done) struct buf volumes = BUF_INIT(1u << 16);
-		CLEANUP(free_charp) char *namespace = x_asprintf("bogus-%u", of_one_namespace ? 0 : i);
+		CLEANUP(free_charp) char *namespace = x_asprintf("bogus-%u", i % n_namespaces);
 
 		for (unsigned j = 0; j < CLAIMS_OF_ONE; j++)
 			buf_addf(&volumes, "%s" CLAIM("x%u-%u"), j > 0 ? "," : "", i, j);
@@ -376,7 +376,7 @@ START_TEST(bogus_reviews_of_a_pod_leave_look_ups_for_others)
 
 	extender_rig_sync(&rig);
 	rig.from = POD_ADDRESS;
-	size_t n = flood(/* of_one_namespace= */ false);
+	size_t n = flood(FLOOD);
 	ck_assert_uint_ge(n, RIG_BURST);
 	ck_assert_uint_le(n, at_most(RIG_BURST, RIG_QPS / 2, since_ns));
 	ck_assert_msg(str_starts(heard, "HTTP/1.1 503 "), "%s", heard);
@@ -392,11 +392,26 @@ START_TEST(bogus_reviews_of_a_namespace_leave_look_ups_for_others)
 	uint64_t since_ns = clock_ns();
 
 	extender_rig_sync(&rig);
-	size_t n = flood(/* of_one_namespace= */ true);
+	size_t n = flood(1);
 	ck_assert_uint_ge(n, RIG_BURST / 2);
 	ck_assert_uint_le(n, at_most(RIG_BURST / 2, (RIG_QPS + 3) / 4, since_ns));
 	is_served();
 	is_allowed(create_in("bogus-0", "{\"name\":\"i\",\"csi\":{\"driver\":\"" RIG_DRIVER "\"}}"), true);
+}
+END_TEST
+
+/* Two namespaces use up what their address has, and a third one adds nothing. Each alone would have half of
+ * the burst. */
+START_TEST(namespaces_of_an_address_share_its_look_ups)
+{
+	uint64_t since_ns = clock_ns();
+
+	extender_rig_sync(&rig);
+	size_t n = flood(3);
+	ck_assert_uint_ge(n, RIG_BURST);
+	ck_assert_uint_le(n, at_most(RIG_BURST, RIG_QPS / 2, since_ns));
+	rig.from = POD_ADDRESS;
+	is_served();
 }
 END_TEST
 
@@ -509,9 +524,10 @@ int main(void)
 		a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy,
 		bogus_reviews_of_a_pod_leave_look_ups_for_others,
 		bogus_reviews_of_a_namespace_leave_look_ups_for_others,
-		look_ups_that_find_something_cost_no_share, of_many_parties_the_oldest_is_forgotten,
-		for_who_has_gone_nothing_more_is_looked_up, what_is_no_review_is_refused_at_once,
-		drain_waits_for_look_ups, the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
+		namespaces_of_an_address_share_its_look_ups, look_ups_that_find_something_cost_no_share,
+		of_many_parties_the_oldest_is_forgotten, for_who_has_gone_nothing_more_is_looked_up,
+		what_is_no_review_is_refused_at_once, drain_waits_for_look_ups,
+		the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
 	Suite *suite = suite_create("sched webhook_service");
 	TCase *tcase = tcase_create("sched webhook_service");
 
