@@ -131,7 +131,8 @@ bool fs_known(const char *fstype)
  * Inode tables are left to the kernel's lazy initialisation. The journal is written: it is recovered by
  * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init). No blocks are
  * kept for root: a claim is to hold what it asks for. From 1 GiB on, mke2fs doubles the journal, and a disk
- * of 1 GiB would not fit into the claim that CDI makes for it. The ratio of inodes is that of mke2fs.conf.
+ * of 1 GiB would not fit into the claim that CDI makes for it. The ratio of inodes is that of mke2fs.conf
+ * below 4 TiB.
  */
 static int make_ext4(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
 {
@@ -202,18 +203,30 @@ static bool says_device_is_held(const char *text)
 	return strstr(text, "apparently in use by the system") || strstr(text, "Device or resource busy");
 }
 
+static int get_size(const char *device, uint64_t *ret_bytes, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
+	off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+
+	if (end < 0)
+		return err_set_errno(
+			err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno, "size of %s", device);
+	*ret_bytes = (uint64_t)end;
+	return 0;
+}
+
 int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
-	struct blockdev_info info;
+	uint64_t bytes;
 
 	if (!fs_known(fstype))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
-	if (blockdev_stat(device, &info, err) < 0)
+	if (get_size(device, &bytes, err) < 0)
 		return -1;
 
-	int rc = str_eq(fstype, "ext4") ? make_ext4(device, info.size_bytes, uuid, timeout_ms, err)
-					: make_xfs(device, info.size_bytes, uuid, timeout_ms, err);
+	int rc = str_eq(fstype, "ext4") ? make_ext4(device, bytes, uuid, timeout_ms, err)
+					: make_xfs(device, bytes, uuid, timeout_ms, err);
 	if (rc < 0 && (*err)->code == ERR_INTERNAL && says_device_is_held((*err)->msg))
 		err_recode(err, ERR_UNAVAILABLE);
 	return rc;
