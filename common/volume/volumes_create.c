@@ -327,8 +327,8 @@ static int create_in_pool(
 	return 0;
 }
 
-/* What was copied is data of the source's owner, and is erased as the whole volume would be. No more than
- * that is, since the name is in use until then. */
+/* The copied data is that of the source's owner, and is erased as the whole volume would be. The rest of the
+ * device is left as it is, since the name is in use until then. */
 static int give_up_copy(
 	struct volumes *v, const struct volume_record *r, const struct fs_extent *written, struct error **err)
 {

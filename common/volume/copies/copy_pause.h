@@ -41,7 +41,7 @@ void copy_pace_note(
  * at @now_ns. */
 uint64_t copy_pace_get(const struct copy_pace *p, uint64_t now_ns);
 
-/* What writers of one volume would have to wait for. */
+/* The work that writers of one volume would have to wait for. */
 struct copy_work {
 	const char *id; /* of the volume; borrowed */
 	uint64_t files;

@@ -4,14 +4,18 @@
 #include "base/str.h"
 
 #define MAX_FOR_ONE 4
+/* Other calls need threads, too, when several volumes are cloned by crowds. */
+#define MAX_FOR_ALL 12
 
 bool source_waits_enter(struct source_waits *waits, struct source_wait *w)
 {
-	unsigned n = 0;
+	unsigned n = 0, all = 0;
 
-	for (const struct source_wait *other = waits->first; other; other = other->next)
+	for (const struct source_wait *other = waits->first; other; other = other->next) {
 		n += str_eq(other->source, w->source);
-	if (n >= MAX_FOR_ONE)
+		all++;
+	}
+	if (n >= MAX_FOR_ONE || all >= MAX_FOR_ALL)
 		return false;
 	w->next = waits->first;
 	waits->first = w;

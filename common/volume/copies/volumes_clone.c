@@ -39,8 +39,7 @@
 #include "volume/volumes_private.h"
 
 #define SOURCE_WAIT_MS 2000
-/* Flushing in advance shortens the pause, and shows that all files can be flushed. It has that long, or as
- * long as the pause. */
+/* Flushing in advance shortens the pause, and has that long, or as long as the pause may be, for all. */
 #define FLUSH_LEAST_MS 60000
 /* A walk over all files that took at most this part of the longest pause need not be measured again. */
 #define WALK_PART 8
@@ -82,8 +81,6 @@ uint64_t volumes_source_bytes(const struct clone_source *s)
 void volumes_source_layout(const struct clone_source *s, struct volume_record *copy)
 {
 	copy->direct = s->r->direct;
-	if (!copy->fs_type)
-		copy->fs_type = x_strdup(s->r->fs_type);
 	if (!kata_has_image(s->r))
 		return;
 	strmap_set(&copy->parameters, PARAMS_KATA, "true");
@@ -420,8 +417,8 @@ static bool holds_data(const struct volume_record *r)
 	return r->ever_staged || r->adopted || volume_record_is_taken_over(r);
 }
 
-/* @table: in which no mount shows the device. A recorded target where nothing is mounted any more is no use,
- * but that of a direct volume never has a mount. */
+/* @table: in which no mount shows the device. A recorded target where nothing is mounted any more is no use
+ * where writers cannot be stopped, but that of a direct volume never has a mount. */
 static bool may_be_published(const struct volume_record *r, const struct mount_table *table)
 {
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
@@ -439,7 +436,7 @@ static int check_block(
 	const struct mount_entry *fs = blockdev_mount_find_kind(table, info->dev, BLOCKDEV_MOUNT_FS);
 	const struct mount_entry *e = fs ? fs : blockdev_mount_find(table, info->dev);
 
-	if (!e && !may_be_published(r, table))
+	if (!e && strv_len(r->targets) == 0)
 		return 0;
 	/* stores to mappings of files with DAX do not wait for a suspended device */
 	if (fs)
@@ -448,6 +445,8 @@ static int check_block(
 			r->id, fs->target);
 	if (source_parts_open(info->dev, info->size_bytes, &c->parts, err) < 0)
 		return -1;
+	if (!c->parts && !e && !may_be_published(r, table))
+		return 0;
 	if (!c->parts)
 		return err_set(err, ERR_PRECONDITION,
 			"block volume %s is in use by a pod, so it cannot be copied now: the writers of a namespace "
@@ -499,23 +498,28 @@ static uint64_t get_pace(struct volumes *v)
 	return bytes_per_s;
 }
 
+static void choose_trial(const struct fs_extents *x, struct fs_extents *ret)
+{
+	for (size_t i = 0; i < x->n && ret->total_bytes < COPY_SMALL_BYTES; i++) {
+		const struct fs_extent *e = &x->list[i];
+		uint64_t left_bytes = COPY_SMALL_BYTES - ret->total_bytes;
+		uint64_t n = e->length_bytes < left_bytes ? e->length_bytes : left_bytes;
+
+		fs_extents_add(ret, e->at_bytes, e->at_bytes + n, FS_EXTENTS_MAX);
+	}
+}
+
 /* How fast the last clone was, or a part of this one is, which is copied in advance unless a limit of its own
  * says enough; 0: there is too little to find that out. */
 static int measure_speed(
 	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
 {
-	struct fs_extent first = {0};
+	CLEANUP(fs_extents_done) struct fs_extents part = {0};
 
 	*ret_bytes_per_s = get_pace(c->source->v);
-	for (size_t i = 0; i < x->n; i++) {
-		if (x->list[i].length_bytes > first.length_bytes)
-			first = x->list[i];
-	}
-	if (*ret_bytes_per_s > 0 || own_limit(c->source) > 0 || first.length_bytes < COPY_PACE_LEAST_BYTES)
+	if (*ret_bytes_per_s > 0 || own_limit(c->source) > 0 || x->total_bytes < COPY_PACE_LEAST_BYTES)
 		return 0;
-	if (first.length_bytes > COPY_SMALL_BYTES)
-		first.length_bytes = COPY_SMALL_BYTES;
-	const struct fs_extents part = {.list = &first, .n = 1, .total_bytes = first.length_bytes};
+	choose_trial(x, &part);
 	if (copy_extents(c, &part, err) < 0)
 		return -1;
 	*ret_bytes_per_s = get_pace(c->source->v);
@@ -531,12 +535,11 @@ static int read_used(const struct copy *c, struct fs_extents *ret, struct error 
 	return 0;
 }
 
-static int walk(struct copy *c, uint64_t max_ms, struct error **err)
+static int walk(struct copy *c, uint64_t end_ns, struct error **err)
 {
 	uint64_t begun_ns = clock_ns();
-	const struct fs_flush_until until = {.deadline_ns = begun_ns + max_ms * NS_PER_MS,
-		.go_on = volumes_copies_go_on,
-		.user = c->all->v};
+	const struct fs_flush_until until = {
+		.deadline_ns = end_ns, .go_on = volumes_copies_go_on, .user = c->all->v};
 
 	if (fs_flush_files(c->mount_fd, &until, &c->n_files, err) < 0)
 		return -1;
@@ -549,7 +552,8 @@ static int measure_walk(struct copy *c, struct error **err)
 {
 	uint64_t max_ms = c->all->max_pause_ms;
 
-	if (c->mount_fd < 0 || c->walk_ns <= max_ms * NS_PER_MS / WALK_PART || walk(c, max_ms, err) == 0)
+	if (c->mount_fd < 0 || c->walk_ns <= max_ms * NS_PER_MS / WALK_PART ||
+		walk(c, clock_ns() + max_ms * NS_PER_MS, err) == 0)
 		return 0;
 	if ((*err)->code != ERR_DEADLINE)
 		return -1;
@@ -572,7 +576,7 @@ static int estimate(struct copy *c, struct copy_estimate *pause, struct error **
 	w.walk_ns = c->walk_ns;
 	w.bytes = x.total_bytes;
 	copy_estimate_add(pause, &w);
-	return 0;
+	return copy_estimate_check(pause, c->all->max_pause_ms, err);
 }
 
 /* Before anything is stopped. The writers of all stand still until the last is copied. */
@@ -584,17 +588,15 @@ static int check_pause(struct copies *all, struct error **err)
 		if (is_in_use(&all->list[i]) && estimate(&all->list[i], &pause, err) < 0)
 			return -1;
 	}
-	return copy_estimate_check(&pause, all->max_pause_ms, err);
+	return 0;
 }
 
 /* What a process has written to a block volume is in the page cache of its device, unless it goes past that.
  */
-static int flush(struct copy *c, struct error **err)
+static int flush(struct copy *c, uint64_t end_ns, struct error **err)
 {
-	uint64_t max_ms = c->all->max_pause_ms;
-
 	if (c->mount_fd >= 0)
-		return walk(c, max_ms > FLUSH_LEAST_MS ? max_ms : FLUSH_LEAST_MS, err);
+		return walk(c, end_ns, err);
 	if (STEP("flush-device", fsync(c->from_fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "flush %s", c->source->device->path);
 	return 0;
@@ -602,13 +604,16 @@ static int flush(struct copy *c, struct error **err)
 
 static int flush_used(const struct copies *all, struct error **err)
 {
+	uint64_t max_ms = all->max_pause_ms > FLUSH_LEAST_MS ? all->max_pause_ms : FLUSH_LEAST_MS;
+	uint64_t end_ns = clock_ns() + max_ms * NS_PER_MS;
+
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
 
 		if (!is_in_use(c))
 			continue;
 		volume_lock_set_step(all->v->locks, c->r->id, "flushing the volume that it copies");
-		if (flush(c, err) < 0)
+		if (flush(c, end_ns, err) < 0)
 			return err_wrap(err, "copy of volume %s: nothing was stopped", c->source->r->id);
 	}
 	return 0;
@@ -821,9 +826,10 @@ static int probe_source(struct copy *c, struct error **err)
 {
 	if (volumes_recognise(c->source->r, c->source->device->path, &c->fs_type, err) < 0)
 		return err_wrap(err, "source %s", c->source->r->id);
-	/* the Go driver recorded none */
+	/* the Go driver recorded none, and earlier versions kept a type after another one was made */
+	const char *recorded = c->source->r->fs_type ? c->source->r->fs_type : VOLUME_DEFAULT_FS;
 	if (!c->r->fs_type && !c->r->snapshot && !c->source->block)
-		c->r->fs_type = x_strdup(*c->fs_type ? c->fs_type : VOLUME_DEFAULT_FS);
+		c->r->fs_type = x_strdup(*c->fs_type ? c->fs_type : recorded);
 	return 0;
 }
 

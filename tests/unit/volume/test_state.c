@@ -152,6 +152,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->adopted = true;
 	r->block_clean = true;
 	r->erased_bytes = 1ULL << 40;
+	r->written_end_bytes = 3ULL << 40;
 	r->erased_raw = true;
 	r->formatting = true;
 	r->fs_uuid = x_strdup("uuid");
@@ -179,6 +180,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert(back->adopted);
 	ck_assert(back->block_clean);
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
+	ck_assert_uint_eq(back->written_end_bytes, 3ULL << 40);
 	ck_assert(back->erased_raw);
 	ck_assert(back->formatting && back->ever_staged);
 	ck_assert_str_eq(back->fs_uuid, "uuid");

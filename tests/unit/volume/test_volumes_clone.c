@@ -496,8 +496,12 @@ START_TEST(few_calls_wait_for_one_source)
 	waiting[1].next = NULL;
 	ck_assert(source_waits_enter(&fx.v->source_waits, &waiting[1]));
 	ck_assert(!source_waits_enter(&fx.v->source_waits, &(struct source_wait){.source = mt.volume->id}));
-	struct source_wait other = {.source = "other"};
-	ck_assert(source_waits_enter(&fx.v->source_waits, &other));
+	struct source_wait others[8];
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		others[i] = (struct source_wait){.source = i < 4 ? "other" : "third"};
+		ck_assert(source_waits_enter(&fx.v->source_waits, &others[i]));
+	}
+	ck_assert(!source_waits_enter(&fx.v->source_waits, &(struct source_wait){.source = "last"}));
 	fx.v->source_waits.first = NULL;
 }
 END_TEST
