@@ -5,9 +5,9 @@
  *
  * A driver that has just started may need a moment for its first report. A node that never sends one would
  * otherwise keep all claims waiting that any node may serve. Each node has a budget of INVENTORY_WAIT_NS in
- * every INVENTORY_PERIOD_NS; both begin when a call is held up by the node. Only for nodes that no record
- * names: docs/decisions/108-nodes-that-report-no-volumes.md. Threads: one owner. Nothing blocks or reads a
- * clock.
+ * every INVENTORY_PERIOD_NS; both begin when a call is held up by the node. The caller waits
+ * without a limit for nodes that may have the volume (docs/decisions/108-nodes-that-report-no-volumes.md).
+ * Threads: one owner. Nothing blocks or reads a clock.
  */
 #pragma once
 

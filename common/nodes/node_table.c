@@ -181,6 +181,16 @@ static void replace_report(struct node_place *p, struct node_report *report)
 	p->node.report.node_id = id;
 }
 
+/* A driver that starts reports none at first, and has those that it had before. */
+static void keep_volumes(struct node_report *old, struct node_report *report)
+{
+	if (report->has_inventory || report->n_volumes > 0)
+		return;
+	report->volumes = TAKE_PTR(old->volumes);
+	report->n_volumes = old->n_volumes;
+	old->n_volumes = 0;
+}
+
 /* Whether anything but the lease is new. */
 static bool brings_news(const struct node_place *p, const struct node_report *report)
 {
@@ -224,6 +234,7 @@ void node_table_put(struct node_table *t, struct node_report *report, uint64_t n
 	if (p && news) {
 		note_new_volumes(t, p, report, now_ns);
 		node_place_unindex(t, p);
+		keep_volumes(&p->node.report, report);
 		replace_report(p, report);
 		free(report);
 	} else if (p) {

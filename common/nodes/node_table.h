@@ -37,7 +37,7 @@ struct node_report {
 	uint64_t lease_ms;
 	struct pool_report *pools;
 	size_t n_pools;
-	struct volume_report *volumes; /* only with has_inventory */
+	struct volume_report *volumes; /* without has_inventory: of an earlier report, or none */
 	size_t n_volumes;
 	bool has_inventory;
 	/* Handles in the report that name another node; strv, NULL: none. They prove nothing: the node had

@@ -237,6 +237,22 @@ START_TEST(a_volume_in_use_on_a_live_node_is_not_made_on_another)
 }
 END_TEST
 
+/* Its driver has just started, and the records were lost. */
+START_TEST(a_volume_in_use_on_a_node_without_a_report_is_not_made_on_another)
+{
+	begin_with_n2(/* staged= */ true);
+	put_silent("n2");
+	for (int i = 0; i < 2; i++) {
+		desk_create(&d, &a);
+		ck_assert_ptr_nonnull(a.error);
+		again();
+		d.now_ns += INVENTORY_WAIT_NS;
+	}
+	ck_assert_uint_eq(d.n_calls, 0);
+	end();
+}
+END_TEST
+
 START_TEST(a_volume_in_use_on_a_dead_node_is_not_made_on_another)
 {
 	begin_with_n2(/* staged= */ true);
@@ -648,6 +664,7 @@ UNIT_MAIN("controller/create_rules", a_volume_for_kata_goes_only_where_such_volu
 	a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good,
 	a_volume_in_use_on_a_dead_node_is_not_made_again,
 	a_volume_in_use_on_a_live_node_is_not_made_on_another,
+	a_volume_in_use_on_a_node_without_a_report_is_not_made_on_another,
 	a_volume_in_use_on_a_dead_node_is_not_made_on_another,
 	a_volume_that_was_never_in_use_can_be_made_on_another_node,
 	a_volume_whose_node_has_not_registered_is_not_made_on_another,
