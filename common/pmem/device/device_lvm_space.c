@@ -33,10 +33,15 @@ static void tell_change(const struct device_lvm *m, const struct lvm_vg *vg)
 {
 	const struct lvm_vg *before = device_lvm_group(m, vg->uuid);
 
-	if (vg->bad_bytes != (before ? before->bad_bytes : 0))
+	if (vg->bad_bytes == (before ? before->bad_bytes : 0))
+		return;
+	if (vg->bad_bytes == 0)
+		log_info("free space of a volume group has no media errors any more",
+			F_STR("group", vg->name));
+	else
 		log_warn("free space of a volume group is not used because of media errors",
 			F_STR("group", vg->name), F_U64("bytes", vg->bad_bytes),
-			F_U64("used_bytes", vg->free_bytes));
+			F_U64("usable_bytes", vg->free_bytes));
 }
 
 void device_lvm_limit_space(const struct device_lvm *m, struct lvm_report *report)

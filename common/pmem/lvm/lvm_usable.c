@@ -7,12 +7,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Of the words of the longest command, the rest are its options. */
+/* The other words of the longest command are its options. */
 #define WORDS_MAX      48
 #define WORD_MAX_BYTES 256
 #define RANGE_MAX      48 /* bytes of ":PE-PE" */
 
-/* What is usable of a group, as far as it is found. */
+/* The usable space of a group, as far as it is found. */
 struct search {
 	struct lvm_vg *vg;
 	char word[WORD_MAX_BYTES]; /* that is being made; "": none */
@@ -85,6 +85,7 @@ static void add_good(struct search *s, const struct lvm_free *f, const struct ba
 		uint64_t first_bad, end_bad;
 
 		find_bad(s, f, bad, at, end, &first_bad, &end_bad);
+		s->vg->is_limited = s->vg->is_limited || first_bad < end;
 		add_range(s, f->pv_path, at, first_bad);
 		at = end_bad;
 	}
@@ -107,7 +108,6 @@ void lvm_usable_find(const struct lvm_report *r, const struct bad_ranges *bad, s
 	for (size_t i = 0; vg->extent_bytes > 0 && i < r->n_pvs; i++) {
 		if (!str_eq(r->pvs[i].vg_uuid, vg->uuid))
 			continue;
-		vg->is_limited = vg->is_limited || bad_ranges_has_any(&bad[i]);
 		add_pv(&s, r, i, &bad[i]);
 	}
 	if (!vg->is_limited) {

@@ -14,11 +14,11 @@
 /**
  * lvm_usable_find() - find what of the free space of @vg has no bad blocks, and subtract the rest from its
  * free bytes. Called once for each report.
- * @bad: array with one for each PV of @r, in that order. What is behind the end of a list that is cut counts
- *       as bad
+ * @bad: array with one for each PV of @r, in that order. All space from the last entry of a list that is
+ *       cut on counts as bad
  *
- * A group without bad blocks has no limit. Of what one command cannot name, nothing is usable, so that all
- * that counts as free can be had.
+ * A group whose free space has no bad blocks has no limit. Space that one command cannot name is not usable,
+ * so that volumes can be made in all space that counts as free.
  */
 void lvm_usable_find(const struct lvm_report *r, const struct bad_ranges *bad, struct lvm_vg *vg);
 

@@ -58,7 +58,7 @@ static const struct {
 	{{{3 * EXTENT - 512, 1024}}, false, "/dev/pmem0:0-1:4-9:20-29 /dev/pmem1:5-8", 22},
 	{{{0, 1}, {9 * EXTENT, 1}, {25 * EXTENT, 5 * EXTENT}}, false, "/dev/pmem0:1-8:20-24 /dev/pmem1:5-8",
 		17},
-	{{{12 * EXTENT, 512}}, false, "/dev/pmem0:0-9:20-29 /dev/pmem1:5-8", 24},
+	{{{12 * EXTENT, 512}}, false, "", 24},
 	/* not in order, and one within another */
 	{{{4 * EXTENT, 1}, {1 * EXTENT, 5 * EXTENT}, {2 * EXTENT, 1}}, false,
 		"/dev/pmem0:0-0:6-9:20-29 /dev/pmem1:5-8", 19},
