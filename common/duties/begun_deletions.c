@@ -18,7 +18,7 @@
 #define CALL_NS  (60 * NS_PER_S)
 /* Calls at a time: others come first. */
 #define RUNNING_MAX 4
-/* Of them, those that one node may hold up. */
+/* One node may hold up this many. */
 #define RUNNING_OF_NODE_MAX 2
 /* Requests, whose handles have limits. */
 #define ARENA_BYTES (64U << 10)

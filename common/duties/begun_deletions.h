@@ -9,7 +9,7 @@
  * record is back, the record has had the mark for BEGUN_DELETIONS_AFTER_NS, and two look-ups that are at
  * least as far apart found neither PersistentVolume nor claim. A volume for which one was found is left alone
  * until another replica leads, since an administrator may have kept it: a PersistentVolume that is made again
- * is absent for a moment. Of the few calls that run at a time, at most half go to one node. Snapshots are
+ * is absent for a moment. At most half of the few calls that run at a time go to one node. Snapshots are
  * left to their callers, and to cluster check, since the cluster need not show their objects, and so are
  * volumes whose name external-provisioner does not give. Nothing is deleted without that mark. Threads: the
  * loop's; nothing blocks.

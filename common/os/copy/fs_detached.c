@@ -109,7 +109,7 @@ int fs_open_unchanged(const char *fstype, const char *device, int *ret_dir_fd, s
 
 int fs_open_further(const char *fstype, const char *device, int *ret_dir_fd, struct error **err)
 {
-	/* one that is read-only in the kernel is shared with further mounts for reading only (fs/super.c,
+	/* the kernel shares a file system that is read-only with further mounts for reading only (fs/super.c,
 	 * get_tree_bdev()) */
 	if (mount_it(fstype, device, FOR_WRITING, ret_dir_fd, err) == 0)
 		return 0;

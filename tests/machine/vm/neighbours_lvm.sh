@@ -385,7 +385,7 @@ largest_is_below() {
 # The first extent of each piece of free space is bad: the largest volume has the others, and all of it can be read. The list is kept until the
 # namespace is enabled again.
 space_with_errors_is_not_used() {
-	local device start extent first before id
+	local device start extent first before id most
 	before=$(largest)
 	while read -r device start extent first; do
 		echo "$(((start + first * extent + 8192) / 512)) 8" >"/sys/block/${device##*/}/badblocks"
@@ -397,7 +397,8 @@ space_with_errors_is_not_used() {
 	dd if="$(lvm lvs --noheadings -o lv_path -S "lv_name=$id" | tr -d ' ')" of=/dev/null bs=1M iflag=direct status=none
 	delete "$id"
 	id=$(create lvm-grown 16Mi ext4)
-	csi -size "$(($(largest) + (16 << 20)))" expand "$id"
+	most=$(refused RESOURCE_EXHAUSTED -size 512Mi expand "$id" | sed -n 's/.*can grow to at most \([0-9]*Mi\) there.*/\1/p')
+	csi -size "$most" expand "$id"
 	dd if="$(lvm lvs --noheadings -o lv_path -S "lv_name=$id" | tr -d ' ')" of=/dev/null bs=1M iflag=direct status=none
 	delete "$id"
 }
