@@ -98,7 +98,7 @@ static inline int scratch_run(const char *name, const TTest *const *tests, size_
 	TCase *tcase = tcase_create(name);
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, scratch_enter, NULL);
-	tcase_set_timeout(tcase, 100);
+	tcase_set_timeout(tcase, 300);
 	for (size_t i = 0; i < n; i++)
 		tcase_add_test(tcase, tests[i]);
 	return unit_runner_finish(srunner_create(suite));
