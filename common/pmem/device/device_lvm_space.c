@@ -61,7 +61,8 @@ void device_lvm_limit_space(const struct device_lvm *m, struct lvm_report *repor
 
 bool device_lvm_is_space_kept(const struct device_lvm *m, const char *pool)
 {
-	bool kept = !device_lvm_group(m, pool)->is_limited;
+	const struct lvm_vg *vg = device_lvm_group(m, pool);
+	bool kept = vg && !vg->is_limited;
 
 	for (size_t i = 0; kept && i < m->report->n_pvs; i++) {
 		if (!str_eq(m->report->pvs[i].vg_uuid, pool))
