@@ -73,7 +73,7 @@ static bool contains(const struct pmem_conditions *b, const struct pmem_conditio
 		const struct pmem_condition *x = pmem_condition_find(a, a->list[i].type);
 		const struct pmem_condition *y = pmem_condition_find(b, a->list[i].type);
 
-		if (!y || !str_eq(x->status, y->status) || !str_eq(x->reason, y->reason) ||
+		if (!x || !y || !str_eq(x->status, y->status) || !str_eq(x->reason, y->reason) ||
 			!str_eq(x->message, y->message))
 			return false;
 	}
