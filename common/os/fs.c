@@ -27,9 +27,9 @@
 
 /* All features of a new file system, whatever a release of its mkfs or mke2fs.conf adds: Linux 5.12 mounts
  * them, and guests may have that. */
-#define EXT4_FEATURES                                                                                        \
-	"none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,"       \
-	"large_file,huge_file,dir_nlink,extra_isize,metadata_csum"
+static const char ext4_features[] =
+	"none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,"
+	"large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
 #define XFS_METADATA "crc=1,finobt=1,inobtcount=1,bigtime=1,reflink=0,rmapbt=0"
 #define XFS_INODES   "sparse=1,nrext64=0"
 /* mkfs.xfs knows exchange and parent from this version on, and refuses options that it does not know. */
@@ -138,7 +138,7 @@ static int make_ext4(const char *device, uint64_t bytes, const char *uuid, int t
 {
 	const char *const journal = bytes >= 1024 * MIB && bytes < 2048 * MIB ? "-Jsize=16" : "-j";
 	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", journal, "-I", "256",
-		"-i", bytes < EXT4_SMALL_BYTES ? "4096" : "16384", "-O", EXT4_FEATURES, "-U",
+		"-i", bytes < EXT4_SMALL_BYTES ? "4096" : "16384", "-O", ext4_features, "-U",
 		uuid ? uuid : "random", "-E",
 		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
 		NULL};

@@ -38,8 +38,8 @@ extern const struct kube_field pmem_condition_fields[];
 	KUBE_FIELD("conditions", KUBE_ARRAY, struct_, member.list, .extent = offsetof(struct_, member.n),    \
 		.fields = pmem_condition_fields, .item_size = sizeof(struct pmem_condition))
 
-/** pmem_condition_find() - the condition @type, borrowed; NULL: there is none. The first one counts
- * if there are several, which an API server refuses (x-kubernetes-list-map-keys of the definitions). */
+/** pmem_condition_find() - find the first condition of @type, borrowed. An API server refuses several of one
+ * type (x-kubernetes-list-map-keys of the definitions). Return: NULL: there is none. */
 const struct pmem_condition *pmem_condition_find(const struct pmem_conditions *c, const char *type);
 
 /** pmem_condition_add() - append a condition; all strings are copied. @since: RFC 3339 */

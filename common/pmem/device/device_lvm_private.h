@@ -39,7 +39,7 @@ int device_lvm_refresh(struct device_lvm *m, struct error **err) MUST_CHECK;
 const struct lvm_vg *device_lvm_group(const struct device_lvm *m, const char *uuid);
 
 /** device_lvm_limit_space() - find the free space of the groups of @report, a new listing, that has no media
- * errors, and log where that has changed. Reads a file for each device; one that cannot be read, says
+ * errors, and log where that has changed. Reads a file for each device; a file that cannot be read says
  * nothing. */
 void device_lvm_limit_space(const struct device_lvm *m, struct lvm_report *report);
 
