@@ -164,7 +164,7 @@ const char *volumes_source_id(const struct clone_source *s);
 uint64_t volumes_source_bytes(const struct clone_source *s);
 
 /** volumes_source_layout() - say in the record of the copy of @s what that of @s says of an image for Kata
- * Containers and of guests. */
+ * Containers, of guests, and of the type of its file system unless one is asked for. */
 void volumes_source_layout(const struct clone_source *s, struct volume_record *copy);
 
 /** volumes_source_written() - get the part of the new device outside of which nothing was written but zeros.

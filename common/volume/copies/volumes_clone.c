@@ -54,6 +54,7 @@ struct clone_source {
 	struct volume_record *r;
 	struct device *device;
 	bool block;
+	bool any_fs;              /* the class of the copy names no type of file system */
 	struct fs_extent written; /* of the new device; length 0: nothing */
 	uint64_t max_pause_ms;
 };
@@ -81,6 +82,8 @@ uint64_t volumes_source_bytes(const struct clone_source *s)
 void volumes_source_layout(const struct clone_source *s, struct volume_record *copy)
 {
 	copy->direct = s->r->direct;
+	if (!copy->fs_type)
+		copy->fs_type = x_strdup(s->r->fs_type);
 	if (!kata_has_image(s->r))
 		return;
 	strmap_set(&copy->parameters, PARAMS_KATA, "true");
@@ -165,7 +168,8 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 {
 	CLEANUP(volumes_close_sourcep) struct clone_source *s = x_calloc(1, sizeof(*s));
 
-	*s = (struct clone_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
+	*s = (struct clone_source){
+		.v = v, .block = q->block, .any_fs = q->any_fs, .max_pause_ms = params->max_pause_ms};
 	if (lock_source(s, q, err) < 0)
 		return refuse_source(v, q, err);
 	if (check_kind(s->r, q, params, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
@@ -827,9 +831,12 @@ static int probe_source(struct copy *c, struct error **err)
 	if (volumes_recognise(c->source->r, c->source->device->path, &c->fs_type, err) < 0)
 		return err_wrap(err, "source %s", c->source->r->id);
 	/* the Go driver recorded none, and earlier versions kept a type after another one was made */
-	const char *recorded = c->source->r->fs_type ? c->source->r->fs_type : VOLUME_DEFAULT_FS;
-	if (!c->r->fs_type && !c->r->snapshot && !c->source->block)
-		c->r->fs_type = x_strdup(*c->fs_type ? c->fs_type : recorded);
+	const char *type = *c->fs_type ? c->fs_type : VOLUME_DEFAULT_FS;
+	bool is_decided = c->r->fs_type && !(c->source->any_fs && *c->fs_type);
+	if (!is_decided && !c->r->snapshot && !c->source->block) {
+		free(c->r->fs_type);
+		c->r->fs_type = x_strdup(type);
+	}
 	return 0;
 }
 
