@@ -17,7 +17,6 @@ static void check_limits(const struct node *node)
 	assert(!str_empty(r->endpoint) && strlen(r->endpoint) <= REGISTRY_MAX_TEXT);
 	assert(r->n_pools <= REGISTRY_MAX_REGIONS);
 	assert(r->n_volumes <= REGISTRY_MAX_VOLUMES);
-	assert(r->has_inventory || r->n_volumes == 0);
 	assert(r->lease_ms == 0 || r->lease_ms >= REGISTRY_MIN_LEASE_S * 1000);
 	assert(r->lease_ms <= REGISTRY_MAX_LEASE_S * 1000);
 	assert(node->live || node->lease_until_ns == 0);
