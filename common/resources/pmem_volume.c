@@ -241,12 +241,13 @@ struct pmem_volume *pmem_volume_dup(const struct pmem_volume *v)
 	copy->claim = x_strdup(v->claim);
 	copy->location = x_strdup(v->location);
 	copy->capacity_bytes = v->capacity_bytes;
+	copy->copies = x_calloc(v->n_copies, sizeof(*copy->copies));
+	copy->n_copies = v->n_copies;
 	for (size_t i = 0; i < v->n_copies; i++) {
-		const struct pmem_volume_copy *c = &v->copies[i];
-
-		pmem_volume_add_copy(copy, c->node, c->phase, c->size_bytes, c->report);
-		pmem_volume_show_filling(copy, c->node, c->done_bytes, c->total_bytes);
-		pmem_volume_show_dax(copy, c->node, c->dax, c->lacks_sync);
+		copy->copies[i] = v->copies[i];
+		copy->copies[i].node = x_strdup(v->copies[i].node);
+		copy->copies[i].phase = x_strdup(v->copies[i].phase);
+		copy->copies[i].dax = x_strdup(v->copies[i].dax);
 	}
 	pmem_conditions_copy(&copy->conditions, &v->conditions);
 	return copy;

@@ -475,6 +475,20 @@ START_TEST(a_copy_has_all)
 }
 END_TEST
 
+/* An administrator can write a node twice. Each entry keeps its own values. */
+START_TEST(a_copy_has_both_entries_of_a_node)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = make();
+	CLEANUP(pmem_volume_freep) struct pmem_volume *copy = NULL;
+
+	pmem_volume_show_filling(v, "n1", 1, 2);
+	pmem_volume_show_dax(v, "n1", "synchronous", true);
+	pmem_volume_add_copy(v, "n1", "Ready", GIB, 3);
+	copy = pmem_volume_dup(v);
+	ck_assert(pmem_volume_status_equal(v, copy));
+}
+END_TEST
+
 START_TEST(nodes_are_added_once_and_dropped_anywhere)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = pmem_volume_new(KEY, DRIVER);
@@ -660,7 +674,7 @@ UNIT_MAIN("resources/pmem_volume", a_new_object_is_written_whole,
 	a_release_removes_our_finalizer_only, what_was_written_is_read,
 	a_patch_of_the_spec_and_the_metadata_of_the_server_are_read, damaged_objects_are_read,
 	damaged_members_read_as_absent, what_is_no_object_is_refused,
-	conditions_of_one_type_differ_from_others_only, a_copy_has_all,
+	conditions_of_one_type_differ_from_others_only, a_copy_has_all, a_copy_has_both_entries_of_a_node,
 	a_finalizer_that_was_removed_comes_back_with_the_next_change,
 	nodes_are_added_once_and_dropped_anywhere, copies_are_appended_and_cleared,
 	the_location_names_a_few_nodes, each_part_of_the_status_makes_a_difference,
