@@ -214,14 +214,32 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
 	return 0;
 }
 
+/* Fails after a write of zeros has failed because of @why. Zeros are written once more in smaller pieces, up
+ * to the first one that fails. */
+static int refuse_zeros(int fd, uint64_t offset, uint64_t length, int why, struct error **err)
+{
+	uint64_t end = offset + length;
+	bool is_media = why == EIO || why == ENODATA;
+
+	for (uint64_t at = offset; is_media && at < end; at += CHUNK_BYTES) {
+		uint64_t range[2] = {at, end - at < CHUNK_BYTES ? end - at : CHUNK_BYTES};
+
+		if (STEP("zero-block", ioctl(fd, BLKZEROOUT, range)) == 0)
+			continue;
+		return err_set_errno(
+			err, ERR_EXHAUSTED, why, "write zeros at byte %ju of the device", (uintmax_t)at);
+	}
+	return err_set_errno(
+		err, ERR_INTERNAL, why, "write %ju zero bytes at %ju", (uintmax_t)length, (uintmax_t)offset);
+}
+
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err)
 {
 	while (length > 0) {
 		uint64_t step = length < ZERO_STEP_BYTES ? length : ZERO_STEP_BYTES;
 		uint64_t range[2] = {offset, step};
 		if (STEP("zero", ioctl(fd, BLKZEROOUT, range)) < 0)
-			return err_set_errno(err, ERR_INTERNAL, errno, "write %ju zero bytes at %ju",
-				(uintmax_t)step, (uintmax_t)offset);
+			return refuse_zeros(fd, offset, step, errno, err);
 		offset += step;
 		length -= step;
 	}

@@ -82,8 +82,9 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
  *
  * BLKZEROOUT, not a mapping: where a device has no command for zeros, as persistent memory, the kernel
  * submits writes of the zero page (block/blk-lib.c, __blkdev_issue_zero_pages()), and a write clears poison
- * (drivers/nvdimm/pmem.c, pmem_do_write()). The page cache is neither filled nor left stale.
- * Idempotent. Return: 0, or -1 with ERR_INTERNAL.
+ * (drivers/nvdimm/pmem.c, pmem_do_write()), or fails where the platform cannot repair the memory. The page
+ * cache is neither filled nor left stale. Idempotent. Return: 0, or -1 with ERR_EXHAUSTED (a block cannot be
+ * written; the first one is named), ERR_INTERNAL.
  */
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;
 

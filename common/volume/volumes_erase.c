@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is left of a deleted volume after the answer: its content is erased, then its device and its record
  * go. */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/durable_step.h"
 #include "base/log.h"
@@ -22,9 +24,10 @@ struct work {
 	struct volume_record *r;
 	struct erasure *erasure;
 	uint64_t size_bytes;
-	uint64_t end_bytes;  /* of what is erased, if all is */
-	uint64_t at;         /* what lies before it is zero, or was never written */
-	uint64_t written;    /* by this attempt */
+	uint64_t end_bytes; /* of what is erased, if all is */
+	uint64_t at;        /* what lies before it is zero, or was never written */
+	uint64_t written;   /* by this attempt */
+	uint64_t bad; /* bytes of bad blocks that the kernel knows of, without those that were left out */
 	uint64_t checkpoint; /* where the next one is due */
 	uint64_t begun_ns;
 	uint64_t told_ns;
@@ -72,7 +75,7 @@ static int erase_whole(struct work *w, int fd, struct error **err)
 
 		if (erasure_turn(w->erasure, w->end_bytes - w->at, &piece, err) < 0)
 			return -1;
-		if (zero_range(fd, w->at, piece, err) < 0)
+		if (zero_around(fd, w->at, piece, &w->bad, err) < 0)
 			return -1;
 		w->at += piece;
 		w->written += piece;
@@ -86,11 +89,13 @@ static int erase_whole(struct work *w, int fd, struct error **err)
 
 static int erase_ends(struct work *w, int fd, struct error **err)
 {
+	uint64_t end = w->size_bytes < ZERO_ENDS_BYTES ? w->size_bytes : ZERO_ENDS_BYTES;
 	uint64_t piece;
 
 	if (erasure_turn(w->erasure, 2 * ZERO_ENDS_BYTES, &piece, err) < 0)
 		return -1;
-	if (zero_ends(fd, w->size_bytes, err) < 0)
+	if (zero_around(fd, 0, end, &w->bad, err) < 0 ||
+		zero_around(fd, w->size_bytes - end, end, &w->bad, err) < 0)
 		return -1;
 	w->written = 2 * ZERO_ENDS_BYTES;
 	erasure_note(w->erasure, w->size_bytes, w->written);
@@ -115,6 +120,34 @@ uint64_t volumes_erase_end(const struct volume_record *r, uint64_t size_bytes)
 	return (end_bytes + ZERO_UNIT_BYTES - 1) / ZERO_UNIT_BYTES * ZERO_UNIT_BYTES;
 }
 
+/* A list that cannot be read has no bad blocks: nothing is left out then. */
+static uint64_t find_bad_bytes(struct volumes *v, const struct device *d)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(device_freep) struct device *copy = device_dup(d);
+	const struct device_list list = {.devices = copy, .n_devices = 1};
+	struct media_errors *found = NULL;
+
+	if (device_media_errors(v->devices, &list, &found, &err) < 0)
+		log_debug("media errors are not known, ignoring", F_STR("device", d->path), F_ERR(err));
+	uint64_t bytes = found[0].bytes;
+	free(found);
+	return bytes;
+}
+
+static int erase_extent(struct work *w, const struct device *d, bool whole, int fd, struct error **err)
+{
+	uint64_t bad = find_bad_bytes(w->v, d);
+
+	w->bad = bad;
+	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
+		return -1;
+	if (w->bad < bad)
+		log_warn("blocks that can be neither written nor read are left out, ignoring",
+			F_STR("volume", w->r->id), F_STR("device", d->path), F_U64("bytes", bad - w->bad));
+	return 0;
+}
+
 static int erase_device(struct work *w, const struct device *d, int fd, struct error **err)
 {
 	enum log_level level = erasure_is_retry(w->erasure) ? LOG_DEBUG : LOG_INFO;
@@ -126,7 +159,7 @@ static int erase_device(struct work *w, const struct device *d, int fd, struct e
 	volume_lock_set_step(w->v->locks, w->r->id, "erasing its device");
 	LOG_AT(level, "erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
-	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
+	if (erase_extent(w, d, whole, fd, err) < 0)
 		return -1;
 	/* a field without a key ends the line */
 	LOG_AT(level, "volume is erased", F_STR("volume", w->r->id), F_STR("pool", pool),
