@@ -122,6 +122,10 @@ static int grow_at(struct volumes *v, const struct volume_record *r, const struc
 		return no_mount(r, requested_path, err);
 	if (blockdev_stat(d->path, &info, err) < 0 || mount_table_read(&table, err) < 0)
 		return -1;
+	/* lvextend that was cut off behind its change of the metadata leaves that */
+	if (info.size_bytes < d->size_bytes)
+		return err_set(err, ERR_UNAVAILABLE, "the kernel has %ju of the %ju bytes of %s",
+			(uintmax_t)info.size_bytes, (uintmax_t)d->size_bytes, d->path);
 	const struct mount_entry *e = mount_table_at(table, canonical);
 	if (!e)
 		return no_mount(r, requested_path, err);

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/file.h"
-#include "unit/volume/fixture.h"
+#include "unit/volume/mounts.h"
 
 #define OLD MIB(16)
 #define NEW MIB(40)
@@ -324,6 +324,41 @@ START_TEST(all_that_a_device_has_is_erased_whatever_it_is_listed_with)
 }
 END_TEST
 
+static void set_up_mounted(void)
+{
+	mounts_set_up(MIB(300));
+}
+
+/* @bytes: what is left of the device; 0: all of it */
+static void limit_device(const char *loop, uint64_t bytes)
+{
+	CLEANUP(fd_closep) int fd = open(loop, O_RDWR | O_CLOEXEC);
+	struct loop_info64 info;
+
+	ck_assert_int_eq(ioctl(fd, LOOP_GET_STATUS64, &info), 0);
+	info.lo_sizelimit = bytes;
+	ck_assert_int_eq(ioctl(fd, LOOP_SET_STATUS64, &info), 0);
+}
+
+/* As after an lvextend that was cut off before the kernel had the new size. */
+START_TEST(file_system_waits_for_the_kernels_new_size)
+{
+	const struct use_request stage = mounts_stage_request("xfs");
+	const struct node_expand_request node = {.handle = mt.volume->id, .path = mt.staging};
+	uint64_t bytes;
+
+	volume = mt.volume;
+	ASSERT_OK(volumes_stage(fx.v, &stage, &err));
+	expand(MIB(400));
+	limit_device(mt.device->path, MIB(350));
+	ASSERT_FAILS(volumes_node_expand(fx.v, &node, &bytes, &err), ERR_UNAVAILABLE, "the kernel has");
+	limit_device(mt.device->path, 0);
+	ASSERT_OK(volumes_node_expand(fx.v, &node, &bytes, &err));
+	ck_assert_uint_eq(bytes, MIB(400));
+	ASSERT_OK(volumes_unstage(fx.v, mt.volume->id, mt.staging, &err));
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const in_memory[] = {record_says_so_before_the_device_grows,
@@ -345,5 +380,7 @@ int main(void)
 	tcase = fixture_more_cases("volume/volumes_expand, disk", fixture_folder);
 	for (size_t i = 0; i < ARRAY_SIZE(on_disk); i++)
 		tcase_add_test(tcase, on_disk[i]);
+	tcase = fixture_more_cases("volume/volumes_expand, mounted", set_up_mounted);
+	tcase_add_test(tcase, file_system_waits_for_the_kernels_new_size);
 	return fixture_finish();
 }
