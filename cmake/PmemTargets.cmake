@@ -83,6 +83,10 @@ function(pmem_shared_sources target layer)
   endforeach()
 endfunction()
 
+# Tests that take minutes with sanitizers. They begin first, so that no processor is idle in the end.
+set(PMEM_LONG_TESTS unit/duties/model unit/scheduler/reservations_model unit/volume/attachment/inject_stage
+  unit/os/copy/inject_copy unit/duties/node_objects unit/csi/hostile_node unit/os/copy/copies)
+
 # pmem_unit_test(LAYER MODULE [SOURCES extra...]): test_MODULE.c of the current folder, linked with its
 # layer and those below it only, so that an upward call does not link. ctest name: unit/FOLDER/MODULE.
 function(pmem_unit_test layer module)
@@ -99,4 +103,7 @@ function(pmem_unit_test layer module)
   # check gives a test 4 s, which sanitizers on a busy machine can exceed. 77: it cannot run here, and says why.
   set_tests_properties(${folder}/${module} PROPERTIES
     LABELS unit TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT CK_DEFAULT_TIMEOUT=600)
+  if("${folder}/${module}" IN_LIST PMEM_LONG_TESTS)
+    set_tests_properties(${folder}/${module} PROPERTIES COST 100)
+  endif()
 endfunction()
