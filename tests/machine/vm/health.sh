@@ -169,6 +169,8 @@ enable_again() {
 	local device namespace
 	[ "$MODE" != lvm ] || lvm vgchange -an
 	for device in /sys/block/pmem*; do
+		# in direct mode, the namespaces went with their volumes
+		[ -e "$device" ] || continue
 		namespace=$(namespace_of "${device##*/}")
 		ndctl disable-namespace "$namespace"
 		ndctl enable-namespace "$namespace"
