@@ -196,7 +196,7 @@ static int read_parameters(struct create *op, const struct capability_set *set, 
 /* What no node needs to be asked for. */
 static int check_request(struct create *op, struct error **err)
 {
-	struct capability_set set;
+	CLEANUP(capability_set_done) struct capability_set set = {0};
 	uint64_t limit_bytes;
 
 	if (op->snapshot)

@@ -100,6 +100,16 @@ void capability_done(struct capability *c)
 	*c = (struct capability){0};
 }
 
+void capability_set_done(struct capability_set *set)
+{
+	strv_free(TAKE_PTR(set->mount_flags));
+}
+
+int capability_set_check_flags(const struct capability_set *set, const char *fs_type, struct error **err)
+{
+	return allowed_mount_flags_check(set->mount_flags, fs_type, err);
+}
+
 static int check_mount(const struct capability *c, struct capability_set *set, struct error **err)
 {
 	const char *type = str_empty(c->fs_type) ? VOLUME_DEFAULT_FS : c->fs_type;
@@ -109,8 +119,10 @@ static int check_mount(const struct capability *c, struct capability_set *set, s
 	if (set->fs_type && !str_eq(set->fs_type, type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "a volume cannot be %s and %s at once",
 			set->fs_type, type);
-	if (allowed_mount_flags_check(c->mount_flags, type, err) < 0)
+	if (allowed_mount_flags_check(c->mount_flags, str_empty(c->fs_type) ? NULL : type, err) < 0)
 		return -1;
+	for (size_t i = 0; c->mount_flags && c->mount_flags[i]; i++)
+		strv_add(&set->mount_flags, c->mount_flags[i]);
 	set->fs_type = type;
 	if (!str_empty(c->fs_type))
 		set->asked_fs_type = type;
@@ -120,7 +132,7 @@ static int check_mount(const struct capability *c, struct capability_set *set, s
 int capabilities_check(Csi__V1__VolumeCapability *const *list, size_t n, bool any_mode,
 	struct capability_set *ret, struct error **err)
 {
-	struct capability_set set = {0};
+	CLEANUP(capability_set_done) struct capability_set set = {0};
 
 	if (n == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
@@ -135,5 +147,6 @@ int capabilities_check(Csi__V1__VolumeCapability *const *list, size_t n, bool an
 		set.spans_nodes = set.spans_nodes || access_mode_spans_nodes(c.access_mode);
 	}
 	*ret = set;
+	set.mount_flags = NULL;
 	return 0;
 }

@@ -41,11 +41,22 @@ struct capability_set {
 	const char *fs_type; /* the one that is requested, by default "ext4"; NULL for block only; borrowed */
 	const char *asked_fs_type; /* the same, but NULL when none is requested */
 	bool spans_nodes;          /* the access mode of a capability does */
+	char **mount_flags;        /* of all capabilities, strv */
 };
+
+/** capability_set_done() - release what @set owns; safe on a zeroed one. */
+void capability_set_done(struct capability_set *set);
 
 /** capabilities_check() - check that one volume can serve all of @n capabilities.
  * @any_mode: a missing access mode, or UNKNOWN, stands for any: external-provisioner calls GetCapacity with
- * it (pkg/capacity/capacity.go, syncCapacity()) Return: 0, or -1 with ERR_INVALID_ARGUMENT (none given, as
- * capability_read(), different file systems). */
+ * it (pkg/capacity/capacity.go, syncCapacity()). @ret: capability_set_done(). Where no file system is
+ * requested, a mount flag may be that of any: the caller, who may know of which the volume is, calls
+ * capability_set_check_flags(). Return: 0, or -1 with ERR_INVALID_ARGUMENT (none given, as capability_read(),
+ * different file systems, flags). */
 int capabilities_check(Csi__V1__VolumeCapability *const *list, size_t n, bool any_mode,
 	struct capability_set *ret, struct error **err) MUST_CHECK;
+
+/** capability_set_check_flags() - the mount flags of @set are allowed for @fs_type. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. */
+int capability_set_check_flags(
+	const struct capability_set *set, const char *fs_type, struct error **err) MUST_CHECK;

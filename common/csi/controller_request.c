@@ -69,7 +69,10 @@ int csi_check_create(
 	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ false, ret, err) < 0)
 		return -1;
-	return csi_read_source(request, &source, err);
+	if (csi_read_source(request, &source, err) < 0)
+		return -1;
+	/* of a copy, the node knows the file system */
+	return source.handle || !ret->fs_type ? 0 : capability_set_check_flags(ret, ret->fs_type, err);
 }
 
 int csi_read_create_parameters(
@@ -132,7 +135,7 @@ int csi_check_validate(const Csi__V1__ValidateVolumeCapabilitiesRequest *request
 bool csi_can_serve(const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters)
 {
 	CLEANUP(error_freep) struct error *refusal = NULL;
-	struct capability_set set;
+	CLEANUP(capability_set_done) struct capability_set set = {0};
 
 	if (request->n_volume_capabilities == 0)
 		return true;

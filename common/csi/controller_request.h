@@ -37,7 +37,8 @@ int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct err
 int csi_refuse_member(const char *id, const char *group, struct error **err) MUST_CHECK;
 
 /** csi_check_create() - check all fields except range, parameters and topology. @ret: for all capabilities
- * together. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+ * together; capability_set_done(), also after a failure. The mount flags of a copy for which no file system
+ * is requested may be those of any. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_check_create(const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret,
 	struct error **err) MUST_CHECK;
 

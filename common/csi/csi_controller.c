@@ -47,13 +47,14 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	struct volume_request q = {.name = request->name,
 		.made_by_controller = csi->made_by_controller,
 		.parameters = &parameters};
-	struct capability_set set;
+	CLEANUP(capability_set_done) struct capability_set set = {0};
 	struct csi_source source;
 
 	if (csi_check_create(request, &set, err) < 0)
 		return -1;
 	q.fs_type = set.fs_type;
 	q.any_fs = !set.asked_fs_type;
+	q.mount_flags = set.mount_flags;
 	q.block = set.block;
 	q.spans_nodes = set.spans_nodes;
 	if (csi_read_source(request, &source, err) < 0)
@@ -138,7 +139,7 @@ static int check_volume(const struct volume_info *info, const struct capability_
 	if (set->fs_type && info->is_block_only)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"the volume was created for block access only, so that no file system in it is mounted");
-	return 0;
+	return capability_set_check_flags(set, info->fs_type ? info->fs_type : set->fs_type, err);
 }
 
 static int validate_volume_capabilities(const struct csi *csi, struct grpc_call *call,
@@ -151,7 +152,7 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 	CLEANUP(strmap_done) struct strmap mutable = {0};
 	CLEANUP(params_done) struct volume_params params = {0};
 	CLEANUP(params_done) struct volume_params mutable_params = {0};
-	struct capability_set set;
+	CLEANUP(capability_set_done) struct capability_set set = {0};
 
 	if (csi_check_validate(request, err) < 0)
 		return -1;

@@ -30,8 +30,9 @@
 static const char ext4_features[] =
 	"none,has_journal,ext_attr,resize_inode,dir_index,filetype,extent,64bit,flex_bg,sparse_super,"
 	"large_file,huge_file,dir_nlink,extra_isize,metadata_csum";
-#define XFS_METADATA "crc=1,finobt=1,inobtcount=1,bigtime=1,reflink=0,rmapbt=0"
-#define XFS_INODES   "sparse=1,nrext64=0"
+#define EXT4_EXTENDED "stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0"
+#define XFS_METADATA  "crc=1,finobt=1,inobtcount=1,bigtime=1,reflink=0,rmapbt=0"
+#define XFS_INODES    "sparse=1,nrext64=0"
 /* mkfs.xfs knows exchange and parent from this version on, and refuses options that it does not know. */
 #define XFS_NEW_MAJOR 6
 #define XFS_NEW_MINOR 10
@@ -134,13 +135,16 @@ bool fs_known(const char *fstype)
  * of 1 GiB would not fit into the claim that CDI makes for it. The ratio of inodes is that of mke2fs.conf
  * below 4 TiB.
  */
-static int make_ext4(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
+static int make_ext4(const char *device, uint64_t bytes, const struct fs_layout *layout, int timeout_ms,
+	struct error **err)
 {
+	CLEANUP(free_charp)
+	char *features = x_asprintf("%s%s", ext4_features, layout->project_quota ? ",quota,project" : "");
 	const char *const journal = bytes >= 1024 * MIB && bytes < 2048 * MIB ? "-Jsize=16" : "-j";
 	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", journal, "-I", "256",
-		"-i", bytes < EXT4_SMALL_BYTES ? "4096" : "16384", "-O", ext4_features, "-U",
-		uuid ? uuid : "random", "-E",
-		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
+		"-i", bytes < EXT4_SMALL_BYTES ? "4096" : "16384", "-O", features, "-U",
+		layout->uuid ? layout->uuid : "random", "-E",
+		layout->project_quota ? EXT4_EXTENDED ",quotatype=prjquota" : EXT4_EXTENDED, "--", device,
 		NULL};
 
 	return STEP("mkfs-ext4", spawn_check(argv, NULL, timeout_ms, err));
@@ -175,23 +179,26 @@ static int find_xfs_is_new(int timeout_ms, bool *ret, struct error **err)
  * With a stripe, mkfs.xfs makes 8 allocation groups, and up to 512 MiB none of them has room for a log of the
  * 64 MiB that it demands; two groups do at every size from the minimum on. The log's own stripe would become
  * 32 KiB, to which each log write is padded; memory needs no more than a block. New files inherit from the
- * root an extent size of 512 blocks, so that they can be mapped with huge pages. Linux mounts nrext64 since
- * 5.19, exchange and parent since 6.10, and rmapbt has to be written with each allocation.
+ * root an extent size of 512 blocks, so that they can be mapped with huge pages; without DAX it would only
+ * make each preallocated file take 2 MiB. Linux mounts nrext64 since 5.19, exchange and parent since 6.10,
+ * and rmapbt has to be written with each allocation.
  */
-static int make_xfs(const char *device, uint64_t bytes, const char *uuid, int timeout_ms, struct error **err)
+static int make_xfs(
+	const char *device, uint64_t bytes, const struct fs_layout *l, int timeout_ms, struct error **err)
 {
 	bool is_new;
 
 	if (find_xfs_is_new(timeout_ms, &is_new, err) < 0)
 		return -1;
 
-	const char *const layout = bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
-							   : "su=2m,sw=1,extszinherit=512";
 	CLEANUP(free_charp)
-	char *metadata = uuid ? x_asprintf(XFS_METADATA ",uuid=%s", uuid) : x_strdup(XFS_METADATA);
+	char *data = x_asprintf("su=2m,sw=1%s%s", l->without_dax ? "" : ",extszinherit=512",
+		bytes < XFS_SMALL_BYTES ? ",agcount=2" : "");
+	CLEANUP(free_charp)
+	char *metadata = l->uuid ? x_asprintf(XFS_METADATA ",uuid=%s", l->uuid) : x_strdup(XFS_METADATA);
 	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", metadata, "-i",
 		is_new ? XFS_INODES ",exchange=0" : XFS_INODES, "-n", is_new ? "ftype=1,parent=0" : "ftype=1",
-		"-d", layout, "-l", "su=4k", "--", device, NULL};
+		"-d", data, "-l", "su=4k", "--", device, NULL};
 
 	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }
@@ -215,8 +222,10 @@ static int get_size(const char *device, uint64_t *ret_bytes, struct error **err)
 	return 0;
 }
 
-int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
+int fs_make(const char *fstype, const char *device, const struct fs_layout *layout, int timeout_ms,
+	struct error **err)
 {
+	static const struct fs_layout usual = {0};
 	uint64_t bytes;
 
 	if (!fs_known(fstype))
@@ -225,8 +234,9 @@ int fs_make(const char *fstype, const char *device, const char *uuid, int timeou
 	if (get_size(device, &bytes, err) < 0)
 		return -1;
 
-	int rc = str_eq(fstype, "ext4") ? make_ext4(device, bytes, uuid, timeout_ms, err)
-					: make_xfs(device, bytes, uuid, timeout_ms, err);
+	layout = layout ? layout : &usual;
+	int rc = str_eq(fstype, "ext4") ? make_ext4(device, bytes, layout, timeout_ms, err)
+					: make_xfs(device, bytes, layout, timeout_ms, err);
 	if (rc < 0 && (*err)->code == ERR_INTERNAL && says_device_is_held((*err)->msg))
 		err_recode(err, ERR_UNAVAILABLE);
 	return rc;

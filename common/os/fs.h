@@ -102,19 +102,27 @@ int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_
 int fs_run_tool(const char *const argv[], const char *device, struct buf *output, int timeout_ms,
 	int *ret_status, struct error **err) MUST_CHECK;
 
+/* What a new file system is to be like beyond its type. */
+struct fs_layout {
+	const char *uuid;   /* as text; NULL: a random one */
+	bool project_quota; /* an ext4 has the features without which the kernel refuses "prjquota"; an xfs
+			       needs none */
+	bool without_dax;   /* files of an xfs are not allocated in pieces that huge pages can map */
+};
+
 /**
  * fs_make() - make a file system, laid out for 2 MiB pages where the device has room (ext4 stride/stripe, xfs
  * su/sw and an extent size that all files inherit, both with 4 KiB blocks; xfs without reflink, which
  * excludes dax on the kernels that we support). No blocks of an ext4 are kept for root. The features are
- * always the same ones.
+ * always the same ones, but for those that @layout asks for.
  * @fstype:     "ext4" or "xfs"
  * @device:     block device path; whatever is on it is overwritten, so the caller has probed
- * @uuid:       UUID of the new file system, as text; NULL: a random one
+ * @layout:     NULL: nothing is asked for
  * @timeout_ms: bound for mkfs
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_NOT_FOUND (no such device), ERR_DEADLINE,
  * ERR_UNAVAILABLE (another program holds the device; nothing was written), ERR_INTERNAL (what mkfs has
  * printed).
  */
-int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms,
+int fs_make(const char *fstype, const char *device, const struct fs_layout *layout, int timeout_ms,
 	struct error **err) MUST_CHECK;

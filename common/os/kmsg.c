@@ -50,6 +50,13 @@ static bool is_about(const char *text, const char *name)
 	return strstr(text, mark) != NULL;
 }
 
+/* What ext4 finds about options before it has looked at the device names none: "EXT4-fs: Project quota
+ * feature not enabled. ...". It may be of another mount at the same time. */
+static bool is_about_options(const char *text)
+{
+	return str_starts(text, "EXT4-fs: ") || str_starts(text, "XFS: ");
+}
+
 /* "PRIORITY,SEQUENCE,TIME,FLAGS;TEXT\n KEY=VALUE\n". Return: TEXT, within @record. */
 static char *text_of(char *record)
 {
@@ -66,28 +73,55 @@ static char *text_of(char *record)
 	return text;
 }
 
+struct messages {
+	struct buf text;
+	size_t n;
+};
+
+static void keep(struct messages *m, char *text)
+{
+	str_clean(text);
+	buf_addf(&m->text, "%s%s", m->n > 0 ? "; " : "", text);
+	m->n++;
+}
+
+static char *take(struct messages *m)
+{
+	return m->n > 0 ? x_strdup(buf_str(&m->text)) : NULL;
+}
+
+static void messages_done(struct messages *m)
+{
+	buf_done(&m->text);
+}
+
+/* Return: whether there may be more. */
+static bool read_one(int mark_fd, const char *name, struct messages *device, struct messages *options)
+{
+	char record[RECORD_MAX_BYTES + 1];
+	ssize_t n = read(mark_fd, record, RECORD_MAX_BYTES);
+
+	/* EPIPE: records were overwritten before they were read */
+	if (n <= 0)
+		return n < 0 && (errno == EPIPE || errno == EINTR);
+	record[n] = '\0';
+	char *text = text_of(record);
+	if (is_about(text, name))
+		keep(device, text);
+	else if (is_about_options(text) && options->n < KEPT_MAX)
+		keep(options, text);
+	return device->n < KEPT_MAX;
+}
+
 char *kmsg_since(int mark_fd, dev_t dev)
 {
 	CLEANUP(free_charp) char *name = kernel_name(dev);
-	CLEANUP(buf_done) struct buf said = BUF_INIT(KEPT_BYTES);
-	size_t n_kept = 0;
+	CLEANUP(messages_done) struct messages device = {.text = BUF_INIT(KEPT_BYTES)};
+	CLEANUP(messages_done) struct messages options = {.text = BUF_INIT(KEPT_BYTES)};
 
-	for (unsigned i = 0; name && mark_fd >= 0 && i < RECORDS_MAX && n_kept < KEPT_MAX; i++) {
-		char record[RECORD_MAX_BYTES + 1];
-		ssize_t n = read(mark_fd, record, RECORD_MAX_BYTES);
-
-		/* EPIPE: records were overwritten before they were read */
-		if (n < 0 && (errno == EPIPE || errno == EINTR))
-			continue;
-		if (n <= 0)
-			break;
-		record[n] = '\0';
-		char *text = text_of(record);
-		if (!is_about(text, name))
-			continue;
-		str_clean(text);
-		buf_addf(&said, "%s%s", n_kept > 0 ? "; " : "", text);
-		n_kept++;
-	}
-	return n_kept > 0 ? x_strdup(buf_str(&said)) : NULL;
+	if (!name || mark_fd < 0)
+		return NULL;
+	for (unsigned i = 0; i < RECORDS_MAX && read_one(mark_fd, name, &device, &options); i++)
+		;
+	return device.n > 0 ? take(&device) : take(&options);
 }

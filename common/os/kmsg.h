@@ -18,7 +18,8 @@ int kmsg_mark(void);
  * @mark_fd: from kmsg_mark(); -1: nothing is known
  * @dev:     number of the block device
  *
- * Source: Documentation/ABI/testing/dev-kmsg. Return: its last few messages, joined by "; "; caller frees;
- * NULL: none.
+ * Where it names no device, as ext4 does about options, what a file system has said counts, which may be of
+ * another mount at that time. Source: Documentation/ABI/testing/dev-kmsg. Return: a few messages, joined by
+ * "; "; caller frees; NULL: none.
  */
 char *kmsg_since(int mark_fd, dev_t dev);

@@ -10,14 +10,18 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/kmsg.h"
 
 #define BUSY_TRIES    25
 #define BUSY_PAUSE_NS 20000000
+
+#define SAID_MAX_BYTES 512
 
 #define OPTIONS_MAX_BYTES 4096 /* the kernel takes one page (fs/namespace.c, copy_mount_options()) */
 
@@ -86,9 +90,71 @@ static enum err_code mount_error_code(int os_errno)
 	}
 }
 
+static int set_option(int context_fd, const char *own)
+{
+	const char *value = strchr(own, '=');
+	CLEANUP(free_charp) char *key = x_strndup(own, strcspn(own, "="));
+
+	if (value)
+		return fsconfig(context_fd, FSCONFIG_SET_STRING, key, value + 1, 0);
+	return fsconfig(context_fd, FSCONFIG_SET_FLAG, key, NULL, 0);
+}
+
+/* A message begins with its severity, a letter: "e ext4: Unknown parameter 'noacl'". */
+static char *read_refusal(int context_fd)
+{
+	char said[SAID_MAX_BYTES];
+	ssize_t n = read(context_fd, said, sizeof(said) - 1);
+
+	if (n < 2)
+		return x_strdup(strerror(EINVAL));
+	said[n] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	str_clean(said);
+	return x_strdup(said + 2);
+}
+
+char *mount_option_refusal(const char *fstype, const char *option)
+{
+	CLEANUP(split_options_done) struct split_options split = {0};
+	CLEANUP(error_freep) struct error *malformed = NULL;
+	CLEANUP(fd_closep) int context_fd = -1;
+
+	if (split_one(option, &split, &malformed) < 0)
+		return x_strdup(malformed->msg);
+	if (split.data)
+		context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
+	if (context_fd < 0 || set_option(context_fd, split.data) == 0 || errno != EINVAL)
+		return NULL;
+	return read_refusal(context_fd);
+}
+
+/* mount(2) itself says EINVAL for all of them, and the kernel's log does not name the device then. */
+static void name_refused(const char *fstype, const char *const *options, struct error **err)
+{
+	for (const char *const *o = options; o && *o; o++) {
+		CLEANUP(free_charp) char *why = mount_option_refusal(fstype, *o);
+
+		if (why) {
+			err_wrap(err, "the kernel does not take \"%s\" for %s (%s)", *o, fstype, why);
+			return;
+		}
+	}
+}
+
+static void add_log(int kmsg_fd, const char *device, struct error **err)
+{
+	struct stat st;
+	CLEANUP(free_charp) char *said = stat(device, &st) == 0 ? kmsg_since(kmsg_fd, st.st_rdev) : NULL;
+
+	if (said)
+		err_wrap(err, "the kernel says \"%s\"", said);
+}
+
 int mount_device(
 	const char *device, int target_fd, const char *fstype, const char *const *options, struct error **err)
 {
+	CLEANUP(fd_closep) int kmsg_fd = kmsg_mark();
 	CLEANUP(split_options_done) struct split_options split = {0};
 	CLEANUP(free_charp) char *target = x_asprintf("/proc/self/fd/%d", target_fd);
 
@@ -101,33 +167,14 @@ int mount_device(
 	if (STEP("mount", mount(device, target, fstype, split.flags, split.data)) < 0) {
 		int os_errno = errno;
 		CLEANUP(free_charp) char *names = join(options);
-		return err_set_errno(err, mount_error_code(os_errno), os_errno,
-			"mount %s as %s with options %s", device, fstype, names);
+		err_set_errno(err, mount_error_code(os_errno), os_errno, "mount %s as %s with options %s",
+			device, fstype, names);
+		if (os_errno == EINVAL)
+			name_refused(fstype, options, err);
+		add_log(kmsg_fd, device, err);
+		return -1;
 	}
 	return 0;
-}
-
-static int set_option(int context_fd, const char *own)
-{
-	const char *value = strchr(own, '=');
-	CLEANUP(free_charp) char *key = x_strndup(own, strcspn(own, "="));
-
-	if (value)
-		return fsconfig(context_fd, FSCONFIG_SET_STRING, key, value + 1, 0);
-	return fsconfig(context_fd, FSCONFIG_SET_FLAG, key, NULL, 0);
-}
-
-bool mount_option_is_known(const char *fstype, const char *option)
-{
-	CLEANUP(split_options_done) struct split_options split = {0};
-	CLEANUP(error_freep) struct error *malformed = NULL;
-	CLEANUP(fd_closep) int context_fd = -1;
-
-	if (split_one(option, &split, &malformed) < 0)
-		return false;
-	if (split.data)
-		context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
-	return context_fd < 0 || set_option(context_fd, split.data) == 0 || errno != EINVAL;
 }
 
 struct bind_flag {

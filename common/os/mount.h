@@ -20,21 +20,25 @@
  * @options:   NULL-terminated option strings ("dax", "noatime"), one each; generic ones become flags; may be
  * NULL
  *
- * Not idempotent: the caller looks at the mount table first. Return: 0, or -1 with ERR_INVALID_ARGUMENT (the
- * kernel refuses the options; named), ERR_UNAVAILABLE (another program holds the device), ERR_INTERNAL.
+ * Not idempotent: the caller looks at the mount table first. A failure has what the kernel's log says about
+ * the device, where that may be read. Return: 0, or -1 with ERR_INVALID_ARGUMENT (the kernel refuses the
+ * options; all are named, and the one that its file system does not take), ERR_UNAVAILABLE (another program
+ * holds the device), ERR_INTERNAL.
  */
 int mount_device(const char *device, int target_fd, const char *fstype, const char *const *options,
 	struct error **err) MUST_CHECK;
 
 /**
- * mount_option_is_known() - whether the kernel's file system knows an option; without mounting anything.
+ * mount_option_refusal() - ask the kernel's file system whether it takes an option; without mounting
+ * anything.
  * @fstype: "ext4" or "xfs"
- * @option: one option string, as in mount_device(); what is not the file system's own is known
+ * @option: one option string, as in mount_device(); what is not the file system's own is taken
  *
- * Source: fsconfig(2); fs/fs_parser.c, __fs_parse(). Return: false when a mount with it would fail. Where the
- * kernel cannot say (ext4 before Linux 5.17 looks at options in the mount only), it is said to be known.
+ * Source: fsconfig(2); fs/fs_parser.c, __fs_parse(). Return: why a mount with it would fail, caller frees;
+ * NULL: the option is taken, or the kernel cannot say (ext4 before Linux 5.17 looks at options in the mount
+ * only).
  */
-bool mount_option_is_known(const char *fstype, const char *option);
+char *mount_option_refusal(const char *fstype, const char *option);
 
 /**
  * mount_bind() - show a directory or file at a second place.

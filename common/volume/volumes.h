@@ -118,7 +118,10 @@ struct volume_request {
 	uint64_t limit_bytes;    /* 0: none */
 	const char *fs_type;     /* "ext4" or "xfs"; NULL: no file system is requested */
 	bool any_fs; /* fs_type is the default, since the caller names none: a copy has that of its source */
-	bool block;  /* the device itself is requested: all of it is zeroed first */
+	char *const
+		*mount_flags;    /* strv, with which the caller will have it mounted; NULL: none, or not known
+				  */
+	bool block;              /* the device itself is requested: all of it is zeroed first */
 	bool spans_nodes;        /* an access mode spans nodes, which is allowed for cache volumes only */
 	bool made_by_controller; /* requested by the central controller, which may lose the reply; this is
 				    recorded */

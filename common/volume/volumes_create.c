@@ -12,6 +12,8 @@
 #include "os/blockdev.h"
 #include "os/fs.h"
 #include "pmem/zero_range.h"
+#include "volume/attachment/allowed_mount_flags.h"
+#include "volume/attachment/mount_flags.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/pool_choice.h"
@@ -573,6 +575,19 @@ static int require_direct(struct volumes *v, struct error **err)
 	return err_set(err, ERR_EXHAUSTED, "this node has no direct volumes: %s", why);
 }
 
+/* Once it is made, they cannot be changed any more. A guest has a kernel of its own. */
+static int check_mount_flags(
+	const struct volume_record *r, const struct volume_request *q, struct error **err)
+{
+	if (allowed_mount_flags_check(q->mount_flags, r->fs_type, err) < 0)
+		return -1;
+	if (r->direct || !r->fs_type || mount_flags_check_known(q->mount_flags, r->fs_type, err) == 0)
+		return 0;
+	/* another node may have an older kernel */
+	err_recode(err, ERR_EXHAUSTED);
+	return -1;
+}
+
 /* Before anything is written. In which pool it will be is not known yet, and the unit of each pool is
  * another. */
 static int admit_inline(struct volumes *v, struct pending_creation *pending, const struct pool_choice *pools,
@@ -592,6 +607,8 @@ static int record_and_make(struct volumes *v, struct creation *c, struct pending
 {
 	CLEANUP(pool_choice_done) struct pool_choice pools = {0};
 
+	if (check_mount_flags(c->r, q, err) < 0)
+		return -1;
 	if (wanted->kata_containers && require_kata(v, c->r, err) < 0)
 		return -1;
 	if (wanted->direct_volume && require_direct(v, err) < 0)

@@ -55,9 +55,9 @@ static bool is_allowed(const char *flag, const char *fs_type)
 {
 	if (mount_flag_is_per_mount(flag) || is_in(flag, generic, ARRAY_SIZE(generic)))
 		return true;
-	if (str_eq(fs_type, "xfs"))
-		return is_in(flag, xfs_only, ARRAY_SIZE(xfs_only));
-	return is_in(flag, ext4_only, ARRAY_SIZE(ext4_only));
+	if (!str_eq(fs_type, "ext4") && is_in(flag, xfs_only, ARRAY_SIZE(xfs_only)))
+		return true;
+	return !str_eq(fs_type, "xfs") && is_in(flag, ext4_only, ARRAY_SIZE(ext4_only));
 }
 
 /* CSI: mount_flags may hold secrets, and errors are logged. Of what is not ours only the name is shown. */
@@ -66,7 +66,8 @@ static int refuse(const char *flag, const char *fs_type, struct error **err)
 	size_t n = strcspn(flag, "=");
 
 	return err_set(err, ERR_INVALID_ARGUMENT, "mount flag \"%.*s%s\" is not allowed for %s",
-		(int)(n < SHOWN_MAX_BYTES ? n : SHOWN_MAX_BYTES), flag, flag[n] ? "=..." : "", fs_type);
+		(int)(n < SHOWN_MAX_BYTES ? n : SHOWN_MAX_BYTES), flag, flag[n] ? "=..." : "",
+		fs_type ? fs_type : "a file system of this driver");
 }
 
 int allowed_mount_flags_check(char *const *flags, const char *fs_type, struct error **err)

@@ -16,8 +16,8 @@
  */
 char **allowed_mount_flags_split(char *const *flags);
 
-/** allowed_mount_flags_check() - each of @flags, which have been split, is allowed for @fs_type. Return: 0,
- * or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
+/** allowed_mount_flags_check() - each of @flags, which have been split, is allowed for @fs_type; NULL: for
+ * one that the driver makes. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
 int allowed_mount_flags_check(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
 
 /**

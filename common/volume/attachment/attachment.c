@@ -74,23 +74,6 @@ static const char *path_name(enum attachment_kind kind)
 
 /* --- what is wanted */
 
-/* Of a volume that the Go driver made, the flags worked when it was used first, maybe on an older kernel. */
-static void drop_unknown(struct attachment *a)
-{
-	char **known = NULL;
-
-	for (size_t i = 0; a->flags && a->flags[i]; i++) {
-		if (mount_option_is_known(a->fs_type, a->flags[i]))
-			strv_add(&known, a->flags[i]);
-		else
-			log_warn("a mount flag that this kernel no longer supports is omitted",
-				F_STR("volume", a->r->id), F_STR("flag", a->flags[i]),
-				F_STR("fs", a->fs_type));
-	}
-	strv_free(a->flags);
-	a->flags = known;
-}
-
 static void take_flags(struct attachment *a, char *const *asked)
 {
 	a->attributes = mount_attributes_of_flags(asked);
@@ -105,17 +88,11 @@ static int read_flags(struct attachment *a, struct error **err)
 {
 	char *const *asked = a->q->use->mount_flags;
 
-	if (!volume_record_is_taken_over(a->r)) {
-		if (allowed_mount_flags_check(asked, a->fs_type, err) < 0)
-			return -1;
-		take_flags(a, asked);
-		return 0;
-	}
-	if (allowed_mount_flags_check_taken_over(asked, err) < 0)
+	if (volume_record_is_taken_over(a->r) ? allowed_mount_flags_check_taken_over(asked, err) < 0
+					      : allowed_mount_flags_check(asked, a->fs_type, err) < 0)
 		return err_wrap(err, "volume %s", a->r->id);
 	take_flags(a, asked);
-	drop_unknown(a);
-	return 0;
+	return mount_flags_fit_kernel(a->r, a->fs_type, &a->flags, err);
 }
 
 static int choose_fs(struct attachment *a, struct error **err)
@@ -556,7 +533,7 @@ static bool lacks_errors_flag(const struct attachment *a)
 	return str_eq(a->fs_type, "ext4");
 }
 
-static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct error **err)
+static int mount_fs(struct attachment *a, int target_fd, struct error **err)
 {
 	CLEANUP(strv_freep) char **options = NULL;
 
@@ -568,9 +545,6 @@ static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct err
 		strv_add(&options, "errors=remount-ro");
 	if (mount_device(a->device->path, target_fd, a->fs_type, (const char *const *)options, err) == 0)
 		return 0;
-	CLEANUP(free_charp) char *said = kmsg_since(kmsg_fd, a->info.dev);
-	if (said)
-		err_wrap(err, "the kernel says \"%s\"", said);
 	return explain_twin(a, err);
 }
 
@@ -636,7 +610,7 @@ static int make_mount(struct attachment *a, int target_fd, struct error **err)
 			return -1;
 	} else {
 		kmsg_fd = kmsg_mark();
-		if (mount_fs(a, target_fd, kmsg_fd, err) < 0)
+		if (mount_fs(a, target_fd, err) < 0)
 			return -1;
 	}
 	if (read_back(a, kmsg_fd, err) == 0)
@@ -734,7 +708,9 @@ static int attach_fs(struct attachment *a, struct error **err)
 		return -1;
 	if (device_view_confirm_path(a->v->device_view, a->r, a->device, err) < 0)
 		return -1;
-	if (volumes_prepare_fs(a->v, a->r, a->device, a->fs_type, a->attributes.readonly, err) < 0)
+	const struct fs_layout layout = {.project_quota = strv_contains(a->flags, "prjquota"),
+		.without_dax = a->q->params->usage == USAGE_FILE_IO};
+	if (volumes_prepare_fs(a->v, a->r, a->device, a->fs_type, layout, a->attributes.readonly, err) < 0)
 		return -1;
 	if (record_staging(a, err) < 0)
 		return -1;

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "os/fs.h"
 #include "volume/access_mode.h"
 
 #define PUBLISH_WAIT_MS 2000 /* publish and unpublish wait for each other */
@@ -91,6 +92,7 @@ int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err) MUST
  * @r:        a mkfs is recorded with the UUID that it gives, before it runs
  * @d:        device, not mounted
  * @fs_type:  "ext4" or "xfs"
+ * @layout:   of a new file system; its UUID does not count
  * @readonly: it will not be mounted for writing: nothing is repaired
  *
  * Formatted is only what holds nothing: a device on which nothing is recognised and whose head is zero or a
@@ -100,7 +102,7 @@ int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err) MUST
  * record cannot be written), ERR_DEADLINE, ERR_INTERNAL.
  */
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
-	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;
+	const char *fs_type, struct fs_layout layout, bool readonly, struct error **err) MUST_CHECK;
 
 /** volumes_check_fs() - fs_check() of the file system on @device, which is the device of @r or an image in
  * it; what was repaired is logged. Return: 0, or -1 as that. */

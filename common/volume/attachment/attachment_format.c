@@ -78,7 +78,7 @@ static int clear_raw(struct volumes *v, struct volume_record *r, const struct de
  * other programs.
  */
 static int format(struct volumes *v, struct volume_record *r, const struct device *d, const char *fs_type,
-	struct error **err)
+	struct fs_layout layout, struct error **err)
 {
 	if (!r->fs_uuid || r->formatting) {
 		char uuid[UUID_TEXT_LEN + 1];
@@ -93,7 +93,8 @@ static int format(struct volumes *v, struct volume_record *r, const struct devic
 	if (refuse_held(v, r, d, err) < 0 || clear_raw(v, r, d, err) < 0)
 		return -1;
 	volume_lock_set_step(v->locks, r->id, str_eq(fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
-	return fs_make(fs_type, d->path, r->fs_uuid, v->mkfs_timeout_ms, err);
+	layout.uuid = r->fs_uuid;
+	return fs_make(fs_type, d->path, &layout, v->mkfs_timeout_ms, err);
 }
 
 /* Whether what is found is what a mkfs of ours left, and nothing can be in it. Earlier versions recorded only
@@ -183,7 +184,7 @@ static int record_fs_type(struct volumes *v, struct volume_record *r, const char
 }
 
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
-	const char *fs_type, bool readonly, struct error **err)
+	const char *fs_type, struct fs_layout layout, bool readonly, struct error **err)
 {
 	CLEANUP(free_charp) char *found = NULL;
 	bool unfinished;
@@ -201,6 +202,6 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 	if (record_fs_type(v, r, fs_type, err) < 0)
 		return -1;
 	if (!is_made)
-		return format(v, r, d, fs_type, err);
+		return format(v, r, d, fs_type, layout, err);
 	return readonly ? 0 : volumes_check_fs(v, r, d->path, fs_type, err);
 }

@@ -121,14 +121,15 @@ static int write_head(int fd, uint64_t bytes, struct error **err)
 		       : 0;
 }
 
-static int make_fs(int fd, const char *fs_type, int timeout_ms, struct error **err)
+static int make_fs(
+	int fd, const char *fs_type, const struct fs_layout *layout, int timeout_ms, struct error **err)
 {
 	CLEANUP(free_charp) char *loop = NULL;
 	CLEANUP(fd_closep) int loop_fd = -1;
 
 	if (loop_attach_part(fd, KATA_ALIGN_BYTES, /* readonly= */ false, &loop_fd, &loop, err) < 0)
 		return -1;
-	if (fs_make(fs_type, loop, /* uuid= */ NULL, timeout_ms, err) < 0)
+	if (fs_make(fs_type, loop, layout, timeout_ms, err) < 0)
 		return -1;
 	if (STEP("kata-fs-sync", fsync(loop_fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "make the file system of an image durable");
@@ -147,7 +148,8 @@ static int give_name(int dir_fd, int fd, struct error **err)
 	return 0;
 }
 
-int kata_image_make(int dir_fd, const char *fs_type, int mkfs_timeout_ms, struct error **err)
+int kata_image_make(int dir_fd, const char *fs_type, const struct fs_layout *layout, int mkfs_timeout_ms,
+	struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 	uint64_t least = KATA_ALIGN_BYTES + fs_min_bytes(fs_type);
@@ -161,7 +163,7 @@ int kata_image_make(int dir_fd, const char *fs_type, int mkfs_timeout_ms, struct
 	if (allocate(fd, 0, least < IMAGE_MIN_BYTES ? IMAGE_MIN_BYTES : least, &bytes, err) < 0)
 		return err_wrap(err, "%ju bytes are free, and at least %ju are needed", (uintmax_t)bytes,
 			(uintmax_t)least);
-	if (make_fs(fd, fs_type, mkfs_timeout_ms, err) < 0 || write_head(fd, bytes, err) < 0)
+	if (make_fs(fd, fs_type, layout, mkfs_timeout_ms, err) < 0 || write_head(fd, bytes, err) < 0)
 		return -1;
 	return give_name(dir_fd, fd, err);
 }

@@ -16,6 +16,8 @@
 
 #include "base/error.h"
 
+struct fs_layout;
+
 #define KATA_IMAGE_NAME "kata-containers-pmem-csi-vm.img"
 
 /**
@@ -36,13 +38,15 @@ int kata_image_check(int image_fd, struct error **err) MUST_CHECK;
 /**
  * kata_image_make() - make the image, with an empty file system in it.
  * @fs_type:         "ext4" or "xfs"
+ * @layout:          of that
  * @mkfs_timeout_ms: bound for mkfs
  *
  * It gets its name when all of it is durable: whatever is cut off before leaves nothing. Return: 0, or -1
  * with ERR_EXHAUSTED (too little space), ERR_EXISTS, ERR_UNAVAILABLE (no loop device), ERR_DEADLINE,
  * ERR_INTERNAL.
  */
-int kata_image_make(int dir_fd, const char *fs_type, int mkfs_timeout_ms, struct error **err) MUST_CHECK;
+int kata_image_make(int dir_fd, const char *fs_type, const struct fs_layout *layout, int mkfs_timeout_ms,
+	struct error **err) MUST_CHECK;
 
 /**
  * kata_image_grow() - make the image as large as fits now, and its file system with it.

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/attachment/mount_flags.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/mount.h"
 #include "os/mount_table.h"
+#include "volume/state.h"
 
 /* mount_setattr(2) and mount(8), "filesystem-independent mount options"; what mount_bind() can set */
 static const char *const per_mount[] = {"ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec",
@@ -69,6 +72,44 @@ bool mount_flag_in_force(const struct mount_entry *e, const char *flag)
 		is_default = true;
 	}
 	return is_default;
+}
+
+int mount_flags_check_known(char *const *flags, const char *fs_type, struct error **err)
+{
+	for (size_t i = 0; flags && flags[i]; i++) {
+		CLEANUP(free_charp)
+		char *why =
+			mount_flag_is_no_option(flags[i]) ? NULL : mount_option_refusal(fs_type, flags[i]);
+
+		if (why)
+			return err_set(err, ERR_INVALID_ARGUMENT,
+				"mount flag \"%s\" is not supported for %s by the kernel of this node (%s)",
+				flags[i], fs_type, why);
+	}
+	return 0;
+}
+
+int mount_flags_fit_kernel(
+	const struct volume_record *r, const char *fs_type, char ***flags, struct error **err)
+{
+	CLEANUP(strv_freep) char **asked = *flags;
+
+	*flags = NULL;
+	for (size_t i = 0; asked && asked[i]; i++) {
+		char *const one[] = {asked[i], NULL};
+		CLEANUP(error_freep) struct error *refusal = NULL;
+
+		if (mount_flags_check_known(one, fs_type, &refusal) == 0) {
+			strv_add(flags, asked[i]);
+		} else if (r->ever_staged || volume_record_is_taken_over(r)) {
+			log_warn("a mount flag that this kernel no longer supports is omitted",
+				F_STR("volume", r->id), F_STR("flag", asked[i]), F_STR("fs", fs_type));
+		} else {
+			*err = TAKE_PTR(refusal);
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* The order is that of struct mount_attributes. */

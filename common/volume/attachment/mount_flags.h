@@ -7,7 +7,10 @@
 
 #include <stdbool.h>
 
+#include "base/error.h"
+
 struct mount_entry;
+struct volume_record;
 
 /** mount_flag_is_per_mount() - @flag can differ between mounts of one file system, as ro, nosuid, noatime;
  * the others belong to the file system as staged. */
@@ -19,6 +22,19 @@ bool mount_flag_is_no_option(const char *flag);
 /** mount_flag_in_force() - whether the mount @e is as @flag wants it. The kernel shows no defaults: one of
  * those is in force when its opposite is not shown. */
 bool mount_flag_in_force(const struct mount_entry *e, const char *flag);
+
+/** mount_flags_check_known() - this kernel's @fs_type takes each of @flags (strv or NULL), as far as it says.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag. */
+int mount_flags_check_known(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
+
+/**
+ * mount_flags_fit_kernel() - take those out of @flags (strv), with a warning, that this kernel's @fs_type
+ * does not take, if @r was in use before: they worked then, on an older kernel.
+ *
+ * Return: 0, or -1 as mount_flags_check_known() for a volume that was never used.
+ */
+int mount_flags_fit_kernel(
+	const struct volume_record *r, const char *fs_type, char ***flags, struct error **err) MUST_CHECK;
 
 /* What can differ between mounts of one file system. */
 struct mount_attributes {

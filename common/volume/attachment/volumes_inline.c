@@ -131,6 +131,7 @@ int volumes_publish_inline(struct volumes *v, const struct use_request *q, struc
 	const struct volume_request create = {.name = q->handle,
 		.required_bytes = i.params.size_bytes,
 		.fs_type = i.fs_type,
+		.mount_flags = q->mount_flags,
 		.spans_nodes = access_mode_spans_nodes(q->access_mode),
 		.parameters = q->context,
 		.inline_target = i.target};

@@ -137,7 +137,7 @@ static int read_flags(struct kata_publication *p, struct error **err)
 
 	for (size_t i = 0; checked == 0 && asked && asked[i]; i++)
 		strv_add(&p->flags, asked[i]);
-	return checked;
+	return checked < 0 ? -1 : mount_flags_fit_kernel(p->r, fs_type, &p->flags, err);
 }
 
 static int find_staged(struct kata_publication *p, struct error **err)
@@ -280,8 +280,9 @@ static int make_image(struct kata_publication *p, uint64_t *ret_bytes, struct er
 			"the image %s of %ju bytes, which held the data of volume %s, is not in its file system any "
 			"more: no new one is made",
 			KATA_IMAGE_NAME, (uintmax_t)p->r->image_bytes, p->r->id);
+	const struct fs_layout layout = {.project_quota = strv_contains(p->flags, "prjquota")};
 	volume_lock_set_step(p->v->locks, p->r->id, "making its image for Kata Containers");
-	if (kata_image_make(p->dir_fd, p->staged->fstype, p->v->mkfs_timeout_ms, err) < 0 ||
+	if (kata_image_make(p->dir_fd, p->staged->fstype, &layout, p->v->mkfs_timeout_ms, err) < 0 ||
 		kata_image_open(p->dir_fd, &p->image_fd, ret_bytes, err) < 0)
 		return -1;
 	return p->image_fd >= 0 ? 0 : err_set(err, ERR_INTERNAL, "%s is gone", KATA_IMAGE_NAME);

@@ -122,6 +122,9 @@ static int prepare(
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	const char *fs_type = fs_type_of(r, q->use);
+	/* a guest has no DAX with a disk */
+	const struct fs_layout layout = {
+		.project_quota = strv_contains(q->use->mount_flags, "prjquota"), .without_dax = true};
 	const struct volume_change change = {
 		.what = "volume staged", .staging = q->canonical_path, .begun_ns = clock_ns()};
 
@@ -135,7 +138,7 @@ static int prepare(
 		return 0;
 	}
 	if (device_view_confirm_path(v->device_view, r, d, err) < 0 ||
-		volumes_prepare_fs(v, r, d, fs_type, /* readonly= */ false, err) < 0)
+		volumes_prepare_fs(v, r, d, fs_type, layout, /* readonly= */ false, err) < 0)
 		return -1;
 	grow(v, r, d, fs_type);
 	bool news = !is_staged_at(r, q->canonical_path);
@@ -179,7 +182,7 @@ static void direct_publication_done(struct direct_publication *p)
 	buf_done(&p->content);
 }
 
-/* A guest has no DAX with a disk, and mount(2) takes no words that only take others back. */
+/* Without DAX, and mount(2) takes no words that only take others back. */
 static char **options_of(const struct attachment_request *q)
 {
 	char *const *asked = q->use->mount_flags;

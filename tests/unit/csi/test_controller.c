@@ -169,6 +169,59 @@ START_TEST(a_capability_without_file_system_means_ext4)
 }
 END_TEST
 
+static int check_create_with(const char *fs_type, char *flag, bool copy)
+{
+	CLEANUP(capability_set_done) struct capability_set set = {0};
+	Csi__V1__CreateVolumeRequest *q = good_request("v");
+
+	q->volume_capabilities[0] = harness_capability(&h, fs_type, MODE(SINGLE_NODE_WRITER));
+	q->volume_capabilities[0]->mount->n_mount_flags = 1;
+	q->volume_capabilities[0]->mount->mount_flags = &flag;
+	if (copy)
+		q->volume_content_source = csi_content_source(h.arena, "pm-11111111-source", false);
+	return csi_check_create(q, &set, &err);
+}
+
+START_TEST(mount_flags_of_a_copy_without_file_system_may_be_those_of_any)
+{
+	ASSERT_OK(check_create_with("xfs", (char[]){"inode64"}, false));
+	ASSERT_OK(check_create_with("", (char[]){"commit=5"}, false));
+	ASSERT_FAILS(check_create_with("", (char[]){"inode64"}, false), ERR_INVALID_ARGUMENT,
+		"mount flag \"inode64\" is not allowed for ext4");
+	ASSERT_OK(check_create_with("", (char[]){"inode64"}, true));
+	ASSERT_OK(check_create_with("", (char[]){"commit=5"}, true));
+	ASSERT_FAILS(check_create_with("", (char[]){"logdev"}, true), ERR_INVALID_ARGUMENT,
+		"mount flag \"logdev\" is not allowed for a file system of this driver");
+	ASSERT_FAILS(check_create_with("ext4", (char[]){"inode64"}, true), ERR_INVALID_ARGUMENT,
+		"mount flag \"inode64\" is not allowed for ext4");
+}
+END_TEST
+
+START_TEST(validation_checks_mount_flags_for_the_file_system_of_the_volume)
+{
+	Csi__V1__ValidateVolumeCapabilitiesRequest q;
+	csi__v1__validate_volume_capabilities_request__init(&q);
+	Csi__V1__CreateVolumeRequest *create_xfs = good_request("v");
+	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "", MODE(SINGLE_NODE_WRITER))};
+	char *flag = (char[]){"inode64"};
+	void *reply;
+
+	create_xfs->volume_capabilities[0] = harness_capability(&h, "xfs", MODE(SINGLE_NODE_WRITER));
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/CreateVolume", create_xfs, &reply, &err));
+	q.volume_id = ((Csi__V1__CreateVolumeResponse *)reply)->volume->volume_id;
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = list;
+	list[0]->mount->n_mount_flags = 1;
+	list[0]->mount->mount_flags = &flag;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &q, &reply, &err));
+	ck_assert_ptr_nonnull(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->confirmed);
+	flag = (char[]){"commit=5"};
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &q, &reply, &err));
+	ck_assert_str_eq(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->message,
+		"mount flag \"commit=...\" is not allowed for xfs");
+}
+END_TEST
+
 START_TEST(a_content_source_that_names_nothing_is_refused_rather_than_ignored)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("clone");
@@ -641,6 +694,8 @@ int main(void)
 		&create_names_what_is_wrong, &a_block_volume_is_confirmed_as_such_and_others_are_not,
 		&capacity_is_returned_as_external_provisioner_asks_for_it,
 		&largest_volume_is_that_of_the_usage, &a_capability_without_file_system_means_ext4,
+		&mount_flags_of_a_copy_without_file_system_may_be_those_of_any,
+		&validation_checks_mount_flags_for_the_file_system_of_the_volume,
 		&a_content_source_that_names_nothing_is_refused_rather_than_ignored,
 		&the_source_of_a_copy_is_read_from_the_request, &a_volume_for_another_node_is_exhausted_here,
 		&pages_of_the_list_join_without_gap_or_repeat, &a_token_that_is_none_of_ours_aborts,

@@ -25,7 +25,7 @@ static char *restore_creation(const char *fs_type)
 	struct error *err = NULL;
 
 	if (fs_type)
-		ASSERT_OK(fs_make(fs_type, d->path, /* uuid= */ NULL, MKFS_TIME_MS, &err));
+		ASSERT_OK(fs_make(fs_type, d->path, /* layout= */ NULL, MKFS_TIME_MS, &err));
 	fixture_stop();
 	ck_assert_int_eq(remove(path), 0);
 	fixture_write(creating, text);

@@ -5,6 +5,7 @@
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/mem.h"
 #include "os/blockdev.h"
@@ -151,7 +152,7 @@ static void assert_not_hidden(const char *type, size_t kind)
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
 	CLEANUP(free_charp) char *probed = NULL;
 
-	ASSERT_OK(fs_make(type, disk.path, UUID, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make(type, disk.path, &(struct fs_layout){.uuid = UUID}, TIMEOUT_MS, &err));
 	put_at_the_end(disk.fd, kind);
 	/* what libblkid says of all of the device */
 	ck_assert(fs_probe(disk.path, &probed, &err) < 0 || strcmp(probed, type) != 0);
@@ -291,6 +292,31 @@ START_TEST(xfs_works_at_every_size_from_its_minimum_on)
 }
 END_TEST
 
+/* As journals and databases preallocate small files. */
+START_TEST(small_files_of_an_xfs_without_dax_take_no_huge_pages)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1024));
+	struct statvfs before, after;
+
+	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
+	ASSERT_OK(fs_make("xfs", disk.path, &(struct fs_layout){.without_dax = true}, TIMEOUT_MS, &err));
+	ck_assert_int_eq(mount(disk.path, MOUNT, "xfs", 0, NULL), 0);
+	ck_assert_int_eq(statvfs(MOUNT, &before), 0);
+	for (int i = 0; i < 600; i++) {
+		char path[64];
+		snprintf(path, sizeof(path), MOUNT "/%d", i);
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(fallocate(fd, 0, 0, 4096), 0);
+		close(fd);
+	}
+	ck_assert_int_eq(statvfs(MOUNT, &after), 0);
+	ck_assert_uint_lt((before.f_bfree - after.f_bfree) * after.f_bsize, MIB(16));
+	ck_assert_int_eq(umount(MOUNT), 0);
+}
+END_TEST
+
 /* s_raid_stride and s_raid_stripe_width (fs/ext4/ext4.h, struct ext4_super_block), in blocks. */
 static void assert_stripe(int fd)
 {
@@ -388,7 +414,7 @@ START_TEST(the_superblock_tells_uuid_and_use)
 
 	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		ASSERT_OK(fs_make(types[i], disk.path, UUID, TIMEOUT_MS, &err));
+		ASSERT_OK(fs_make(types[i], disk.path, &(struct fs_layout){.uuid = UUID}, TIMEOUT_MS, &err));
 		ASSERT_OK(fs_read_super(types[i], disk.path, &super, &err));
 		ck_assert_str_eq(super.uuid, UUID);
 		/* of xfs it is not known */
@@ -437,6 +463,7 @@ SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_the
 	signature_in_a_file_hides_no_file_system, an_ext2_is_no_ext4,
 	what_is_no_file_system_of_the_record_is_named, a_physical_volume_with_a_wrong_checksum_is_not_empty,
 	an_unreadable_device_is_an_error_not_empty, xfs_works_at_every_size_from_its_minimum_on,
+	small_files_of_an_xfs_without_dax_take_no_huge_pages,
 	ext4_knows_the_stripe_and_works_from_its_minimum_on, making_says_why_it_failed,
 	a_device_that_is_held_may_be_free_later, only_two_types_are_known,
 	files_of_an_xfs_inherit_the_extent_size, the_superblock_tells_uuid_and_use,

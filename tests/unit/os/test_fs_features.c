@@ -62,6 +62,20 @@ START_TEST(features_of_ext4_are_no_matter_of_its_configuration)
 }
 END_TEST
 
+/* The features quota and project, and s_prj_quota_inum, without which the kernel refuses "prjquota". */
+START_TEST(project_quota_is_a_feature_of_ext4_where_it_is_asked_for)
+{
+	const struct fs_layout layout = {.project_quota = true};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+
+	ASSERT_OK(fs_make("ext4", disk.path, &layout, TIMEOUT_MS, &err));
+	ck_assert_uint_eq(le32_at(disk.fd, 1024 + 0x64), 0x46b | 0x100 | 0x2000);
+	ck_assert_uint_ne(le32_at(disk.fd, 1024 + 0x26c), 0);
+	ASSERT_OK(fs_make("xfs", disk.path, &layout, TIMEOUT_MS, &err));
+}
+END_TEST
+
 /* fs/xfs/libxfs/xfs_format.h, struct xfs_dsb: read-only compatible are finobt and inobtcount, incompatible
  * are ftype, sparse inodes and bigtime */
 START_TEST(features_of_xfs_are_those_that_old_kernels_mount)
@@ -119,5 +133,6 @@ START_TEST(a_mkfs_without_a_version_is_an_error)
 END_TEST
 
 SCRATCH_MAIN("os/fs_features", features_of_ext4_are_no_matter_of_its_configuration,
+	project_quota_is_a_feature_of_ext4_where_it_is_asked_for,
 	features_of_xfs_are_those_that_old_kernels_mount, options_are_given_to_a_mkfs_that_knows_them,
 	a_mkfs_without_a_version_is_an_error)

@@ -7,6 +7,7 @@
 
 #include "os/blockdev_mounts.h"
 #include "os/fs.h"
+#include "os/kmsg.h"
 #include "unit/os/scratch.h"
 
 #define TARGET   SCRATCH "/target"
@@ -104,6 +105,14 @@ START_TEST(options_that_the_kernel_refuses_are_named)
 
 	ASSERT_FAILS(mount_device(disk.path, target, "ext4", OPTIONS("noatime", "bogus=1"), &err),
 		ERR_INVALID_ARGUMENT, "noatime,bogus=1");
+	/* of several it is named */
+	ASSERT_FAILS(mount_device(disk.path, target, "ext4", OPTIONS("noatime", "bogus=1"), &err),
+		ERR_INVALID_ARGUMENT,
+		"the kernel does not take \"bogus=1\" for ext4 (ext4: Unknown parameter 'bogus')");
+	/* the kernel finds it after the options, and says so in its log only, without the device */
+	CLEANUP(fd_closep) int kmsg_fd = kmsg_mark();
+	ASSERT_FAILS(mount_device(disk.path, target, "ext4", OPTIONS("prjquota"), &err), ERR_INVALID_ARGUMENT,
+		kmsg_fd < 0 ? "prjquota" : "Project quota feature not enabled");
 	/* A loop device has no DAX. */
 	ASSERT_FAILS(
 		mount_device(disk.path, target, "ext4", OPTIONS("dax"), &err), ERR_INVALID_ARGUMENT, "dax");
@@ -353,16 +362,22 @@ END_TEST
 
 START_TEST(the_kernel_says_which_options_it_knows)
 {
-	ck_assert(mount_option_is_known("xfs", "inode64"));
-	ck_assert(mount_option_is_known("xfs", "logbufs=8"));
-	ck_assert(mount_option_is_known("xfs", "noatime"));
-	ck_assert(mount_option_is_known("ext4", "commit=60"));
-	/* gone since Linux 4.19 */
-	ck_assert(!mount_option_is_known("xfs", "nobarrier"));
-	ck_assert(!mount_option_is_known("xfs", "ihashsize=7"));
-	ck_assert(!mount_option_is_known("xfs", "a,b"));
-	/* not to be asked of: the mount itself will say it */
-	ck_assert(mount_option_is_known("no-such-fs", "whatever"));
+	static const char *const known[][2] = {{"xfs", "inode64"}, {"xfs", "logbufs=8"}, {"xfs", "noatime"},
+		{"ext4", "commit=60"},
+		/* not to be asked of: the mount itself will say it */
+		{"no-such-fs", "whatever"}};
+	/* the first two are gone since Linux 4.19 */
+	static const char *const refused[][3] = {{"xfs", "nobarrier", "xfs: Unknown parameter 'nobarrier'"},
+		{"xfs", "ihashsize=7", "xfs: Unknown parameter 'ihashsize'"},
+		{"xfs", "a,b", "malformed mount option \"a,b\""}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		ck_assert_ptr_null(mount_option_refusal(known[i][0], known[i][1]));
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		CLEANUP(free_charp) char *why = mount_option_refusal(refused[i][0], refused[i][1]);
+
+		ck_assert_pstr_eq(why, refused[i][2]);
+	}
 }
 END_TEST
 

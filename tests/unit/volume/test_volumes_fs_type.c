@@ -89,6 +89,33 @@ START_TEST(copy_without_a_type_has_that_of_its_source)
 }
 END_TEST
 
+static int create_with(struct volume_request q, const char *name, char *flag)
+{
+	CLEANUP(volume_info_freep) struct volume_info *made = NULL;
+	char *const flags[] = {flag, NULL};
+
+	q.name = name;
+	q.mount_flags = flags;
+	return volumes_create(fx.v, &q, &made, &err);
+}
+
+START_TEST(mount_flags_are_those_of_the_source_and_of_this_kernel)
+{
+	struct volume_request q = fixture_request("pvc-2", SIZE);
+
+	create("xfs");
+	use(mt.volume->id, "xfs");
+	ASSERT_FAILS(create_with(copy_request(), "copy-1", (char[]){"commit=5"}), ERR_INVALID_ARGUMENT,
+		"mount flag \"commit=...\" is not allowed for xfs");
+	ASSERT_OK(create_with(copy_request(), "copy-2", (char[]){"inode64"}));
+	q.fs_type = "ext4";
+	/* a value that no kernel takes stands for a flag that this one has dropped */
+	ASSERT_FAILS(create_with(q, "new-1", (char[]){"commit=99999999999"}), ERR_EXHAUSTED,
+		"mount flag \"commit=99999999999\" is not supported for ext4 by the kernel of this node");
+	ASSERT_OK(create_with(q, "new-1", (char[]){"commit=5"}));
+}
+END_TEST
+
 /* The Go driver recorded no type. */
 START_TEST(copy_of_a_volume_without_a_recorded_type_has_that_on_the_device)
 {
@@ -138,6 +165,7 @@ int main(void)
 	if (!tc)
 		return SKIP_STATUS;
 	tcase_add_loop_test(tc, copy_without_a_type_has_that_of_its_source, 0, 2);
+	tcase_add_test(tc, mount_flags_are_those_of_the_source_and_of_this_kernel);
 	tcase_add_test(tc, copy_of_a_volume_without_a_recorded_type_has_that_on_the_device);
 	tcase_add_test(tc, type_with_which_a_blank_volume_is_staged_is_recorded);
 	tcase_add_test(tc, record_of_another_type_than_the_one_in_use_is_corrected);

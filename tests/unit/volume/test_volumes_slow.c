@@ -66,7 +66,8 @@ START_TEST(failed_mkfs_is_done_again_whatever_it_left)
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
 	ck_assert(r->fs_uuid && !r->ever_staged);
 	/* as far as it came */
-	ASSERT_OK(fs_make("ext4", mt.device->path, r->fs_uuid, MKFS_TIME_MS, &err));
+	ASSERT_OK(fs_make(
+		"ext4", mt.device->path, &(struct fs_layout){.uuid = r->fs_uuid}, MKFS_TIME_MS, &err));
 	assert_staged();
 }
 END_TEST

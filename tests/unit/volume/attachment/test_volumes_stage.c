@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeStage and NodeUnstage: content is never overwritten by a new file system, and calls can be repeated. */
+#include <endian.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -152,6 +154,56 @@ START_TEST(volume_staged_with_a_flag_is_staged_with_it_again)
 		n++;
 	}
 	ck_assert_uint_ge(n, 24);
+}
+END_TEST
+
+/* A value that no kernel takes stands for a flag that this one has dropped. */
+#define UNKNOWN_FLAG "commit=99999999999"
+
+START_TEST(a_flag_that_the_kernel_does_not_take_is_named_or_left_out_of_a_volume_in_use)
+{
+	char *flags[] = {(char[]){"noatime"}, (char[]){UNKNOWN_FLAG}, NULL};
+	struct use_request q = mounts_stage_request("ext4");
+	struct error *err = NULL;
+
+	q.mount_flags = flags;
+	for (int i = 0; i < 2; i++)
+		ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_INVALID_ARGUMENT,
+			"mount flag \"" UNKNOWN_FLAG
+			"\" is not supported for ext4 by the kernel of this node");
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(!r->ever_staged && !r->fs_uuid);
+	ASSERT_OK(stage("ext4", &err));
+	ASSERT_OK(unstage(&err));
+	ASSERT_OK(volumes_stage(fx.v, &q, &err));
+	ck_assert(mount_entry_has(mounts_top(mt.staging), "noatime"));
+	ASSERT_OK(volumes_stage(fx.v, &q, &err));
+}
+END_TEST
+
+static uint32_t le32_of_device(off_t at)
+{
+	uint32_t value = 0;
+	int fd = open(mt.device->path, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(pread(fd, &value, sizeof(value), at), sizeof(value));
+	close(fd);
+	return le32toh(value);
+}
+
+/* fs/ext4/ext4.h: EXT4_FEATURE_RO_COMPAT_QUOTA and EXT4_FEATURE_RO_COMPAT_PROJECT. A kernel without quotas
+ * does not mount it. */
+START_TEST(an_ext4_that_is_first_staged_with_project_quotas_has_them)
+{
+	struct error *err = NULL;
+
+	if (stage_with("ext4", (char[]){"prjquota"}, &err) < 0)
+		ck_assert_msg(
+			strstr(err->msg, "CONFIG_QUOTA") || strstr(err->msg, "quota format"), "%s", err->msg);
+	else
+		ck_assert(mount_entry_has(mounts_top(mt.staging), "prjquota"));
+	error_clear(&err);
+	ck_assert_uint_eq(le32_of_device(1024 + 0x64) & 0x2100, 0x2100);
 }
 END_TEST
 
@@ -368,7 +420,7 @@ START_TEST(mkfs_that_was_not_recorded_as_done_is_done_again)
 {
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("ext4", mt.device->path, UUID, MKFS_TIME_MS, &err));
+	ASSERT_OK(fs_make("ext4", mt.device->path, &(struct fs_layout){.uuid = UUID}, MKFS_TIME_MS, &err));
 	add_to_record("\"fsUUID\":\"" UUID "\"");
 	ASSERT_OK(_i ? stage("xfs", &err) : stage("ext4", &err));
 	assert_mounted(_i ? "xfs" : "ext4");
@@ -404,7 +456,7 @@ START_TEST(what_was_mounted_meanwhile_is_not_formatted_again)
 	const char *type = _i < 2 ? "ext4" : "xfs";
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make(type, mt.device->path, UUID, MKFS_TIME_MS, &err));
+	ASSERT_OK(fs_make(type, mt.device->path, &(struct fs_layout){.uuid = UUID}, MKFS_TIME_MS, &err));
 	add_to_record(marks[_i % 2]);
 	ck_assert_int_eq(mount(mt.device->path, mt.staging, type, 0, NULL), 0);
 	ck_assert_int_eq(mounts_write(mt.staging), 0);
@@ -436,7 +488,7 @@ START_TEST(xfs_that_was_not_finished_is_made_again)
 	static const char in_progress = 1;
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("xfs", mt.device->path, UUID, MKFS_TIME_MS, &err));
+	ASSERT_OK(fs_make("xfs", mt.device->path, &(struct fs_layout){.uuid = UUID}, MKFS_TIME_MS, &err));
 	int fd = open(mt.device->path, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_eq(pwrite(fd, &in_progress, 1, 126), 1);
 	ck_assert_int_eq(fsync(fd), 0);
@@ -826,6 +878,8 @@ int main(void)
 	tcase_add_test(tcase, staging_and_unstaging_again_change_nothing);
 	tcase_add_test(tcase, other_way_of_staging_is_refused_while_staged);
 	tcase_add_test(tcase, flags_that_are_not_allowed_are_refused);
+	tcase_add_test(tcase, a_flag_that_the_kernel_does_not_take_is_named_or_left_out_of_a_volume_in_use);
+	tcase_add_test(tcase, an_ext4_that_is_first_staged_with_project_quotas_has_them);
 	tcase_add_test(tcase, fresh_xfs_staged_read_only_is_made_and_mounted);
 	tcase_add_test(tcase, data_in_no_known_form_is_not_formatted);
 	tcase_add_test(tcase, what_took_the_place_of_the_device_is_neither_formatted_nor_mounted);
