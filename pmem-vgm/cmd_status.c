@@ -53,6 +53,8 @@ static void write_group(const struct view *v, const struct lvm_vg *vg, struct bu
 		buf_addf(out, ", INCOMPLETE: %u devices are missing", vg->missing_pvs);
 	if (vg->exported)
 		buf_adds(out, ", EXPORTED: import it with vgimport(8)");
+	if (*vg->system_id)
+		buf_adds(out, ", NOT OF THIS MACHINE by its LVM system ID: see pmem-vgm plan");
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < v->report->n_pvs; i++)
 		if (str_eq(v->report->pvs[i].vg_uuid, vg->uuid))

@@ -37,6 +37,8 @@ struct device {
 
 #define DEVICE_PARTS_MISSING "is incomplete: some of its devices are missing"
 #define DEVICE_EXPORTED      "is exported, so LVM does not use it; import it with vgimport(8)"
+#define DEVICE_OTHER_MACHINE                                                                                 \
+	"has the LVM system ID of another machine, so LVM does not use it; pmem-vgm plan says more"
 
 #define DEVICE_FIXED_SIZE                                                                                    \
 	"in device mode direct it is a namespace, whose size is fixed when it is created, because the page " \

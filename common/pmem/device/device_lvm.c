@@ -64,6 +64,8 @@ static struct device to_device(const struct lvm_lv *lv)
 
 static const char *obstacle_of(const struct lvm_vg *vg)
 {
+	if (!str_empty(vg->system_id))
+		return DEVICE_OTHER_MACHINE;
 	if (vg->exported)
 		return DEVICE_EXPORTED;
 	return vg->missing_pvs > 0 ? DEVICE_PARTS_MISSING : NULL;
@@ -113,7 +115,7 @@ static void set_limits(struct device_pool *p, const struct lvm_vg *vg)
 	}
 }
 
-/* LVM changes nothing in a group that lacks parts or is exported. */
+/* LVM changes nothing in a group that lacks parts or is withheld. */
 static struct device_pool to_pool(const struct device_lvm *m, const struct lvm_vg *vg)
 {
 	const struct nd_region *region = region_of(m, vg);
@@ -495,11 +497,11 @@ static int make_nodes(struct device_lvm *m, const struct device_list *l, struct 
 }
 
 /* The caller has to know: LVM would say nothing that helps. */
-static int refuse_exported(const struct device_list *l, struct error **err)
+static int refuse_withheld(const struct device_list *l, struct error **err)
 {
 	for (size_t i = 0; i < l->n_devices; i++) {
 		const struct device_pool *pool = device_list_pool(l, l->devices[i].pool);
-		if (!l->devices[i].active && str_eq(pool->obstacle, DEVICE_EXPORTED))
+		if (!l->devices[i].active && pool->obstacle && !str_eq(pool->obstacle, DEVICE_PARTS_MISSING))
 			return err_set(
 				err, ERR_UNAVAILABLE, "volume group %s %s", pool->name, pool->obstacle);
 	}
@@ -523,7 +525,7 @@ static int activate_locked(struct device_lvm *m, const struct device_list *l, st
 		return err_wrap(err, "activate devices");
 	if (make_nodes(m, l, err) < 0)
 		return err_wrap(err, "activate devices");
-	return refuse_exported(l, err);
+	return refuse_withheld(l, err);
 }
 
 static int activate(void *self, const struct device_list *l, struct error **err)

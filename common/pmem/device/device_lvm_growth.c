@@ -393,7 +393,8 @@ static const struct lvm_lv *next_leftover(struct device_lvm *m)
 		const struct lvm_lv *lv = &m->report->lvs[i];
 		const struct lvm_vg *vg = device_lvm_group(m, lv->vg_uuid);
 
-		if (lvm_is_spare(lv) && !is_used(m, lv->name) && vg && !vg->exported && vg->missing_pvs == 0)
+		if (lvm_is_spare(lv) && !is_used(m, lv->name) && vg && !lvm_vg_is_withheld(vg) &&
+			vg->missing_pvs == 0)
 			return lv;
 	}
 	return NULL;

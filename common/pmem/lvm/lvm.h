@@ -125,6 +125,8 @@ struct lvm_vg {
 	uint64_t max_lvs;        /* limit of vgchange --logicalvolume; 0: none */
 	uint64_t more_lvs;       /* volumes until then */
 	unsigned missing_pvs;
+	char *system_id; /* lvmsystemid(7): of the machine that the group belongs to, which is not this one,
+			    since our commands have none; "": it belongs to none */
 	bool exported;   /* vgexport(8): LVM neither changes nor activates its volumes */
 	bool is_limited; /* lvm_usable_find(): volumes may take the extents of @usable only, also if there are
 			    none */
@@ -178,8 +180,12 @@ int lvm_ranges_parse(struct span json, char ***ret, struct error **err) MUST_CHE
  * or -1 with ERR_INTERNAL (LVM's messages), ERR_UNAVAILABLE (no answer of LVM's shell). */
 int lvm_answer_check(struct span answer, struct error **err) MUST_CHECK;
 
-/** lvm_vg_obstacle() - why LVM refuses to change @vg or to activate all its volumes: it is exported or
- * incomplete. Return: caller frees; NULL: there is no reason. */
+/** lvm_vg_is_withheld() - whether LVM neither changes @vg nor activates its volumes, although its devices may
+ * all be there. */
+bool lvm_vg_is_withheld(const struct lvm_vg *vg);
+
+/** lvm_vg_obstacle() - why LVM refuses to change @vg or to activate all its volumes: it is exported, another
+ * machine's or incomplete, and what to do. Return: caller frees; NULL: there is no reason. */
 char *lvm_vg_obstacle(const struct lvm_vg *vg);
 
 /** lvm_report_pv() - the PV at @path, or NULL. */

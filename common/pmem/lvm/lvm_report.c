@@ -26,6 +26,7 @@ enum field {
 	VG_EXTENT_SIZE,
 	VG_MISSING_PV_COUNT,
 	VG_EXPORTED,
+	VG_SYSTEMID,
 	MAX_LV,
 	LV_COUNT,
 	PE_START,
@@ -61,6 +62,7 @@ static const char *const field_names[N_FIELDS] = {
 	[VG_EXTENT_SIZE] = "vg_extent_size",
 	[VG_MISSING_PV_COUNT] = "vg_missing_pv_count",
 	[VG_EXPORTED] = "vg_exported",
+	[VG_SYSTEMID] = "vg_systemid",
 	[MAX_LV] = "max_lv",
 	[LV_COUNT] = "lv_count",
 	[PE_START] = "pe_start",
@@ -273,6 +275,7 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 	vg.exported = *get(row, VG_EXPORTED);
 	vg.name = x_strdup(get(row, VG_NAME));
 	vg.uuid = x_strdup(get(row, VG_UUID));
+	vg.system_id = x_strdup(get(row, VG_SYSTEMID));
 	r->vgs = x_realloc(r->vgs, r->n_vgs + 1, sizeof(*r->vgs));
 	r->vgs[r->n_vgs++] = vg;
 	return 0;
@@ -346,6 +349,7 @@ static void vg_done(void *p)
 
 	free(vg->name);
 	free(vg->uuid);
+	free(vg->system_id);
 	strv_free(vg->usable);
 }
 
@@ -504,8 +508,31 @@ const struct lvm_pv *lvm_report_pv(const struct lvm_report *r, const char *path)
 	return NULL;
 }
 
+bool lvm_vg_is_withheld(const struct lvm_vg *vg)
+{
+	return vg->exported || !str_empty(vg->system_id);
+}
+
+/* The characters that lvmsystemid(7) allows need no quoting in a shell. */
+static char *describe_owner(const struct lvm_vg *vg)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
+
+	if (vg->system_id[strspn(vg->system_id, allowed)])
+		return x_asprintf(
+			"volume group %s has a malformed LVM system ID, so LVM does not use it", vg->name);
+	return x_asprintf(
+		"volume group %s has the LVM system ID \"%s\" of another machine, so LVM does not use "
+		"it here; if no other machine has these devices, take it over, with its volumes: lvm "
+		"vgchange -y --config \"global/system_id_source=lvmlocal local/system_id=%s\" "
+		"--systemid '' %s",
+		vg->name, vg->system_id, vg->system_id, vg->name);
+}
+
 char *lvm_vg_obstacle(const struct lvm_vg *vg)
 {
+	if (!str_empty(vg->system_id))
+		return describe_owner(vg);
 	if (vg->exported)
 		return x_asprintf(
 			"volume group %s is exported, so LVM does not use it; import it with \"vgimport %s\"",

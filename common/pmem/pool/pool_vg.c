@@ -137,7 +137,7 @@ static void plan_extension(
 
 	p->vg_name = x_strdup(group->vg_name);
 	p->vg_uuid = x_strdup(group->vg_uuid);
-	if (p->problem || !(p->add_paths || (vg && vg->exported)))
+	if (p->problem || !(p->add_paths || (vg && lvm_vg_is_withheld(vg))))
 		return;
 	if (count_named(report, group->vg_name) > 1)
 		p->problem = x_asprintf("there are several volume groups called %s", group->vg_name);

@@ -139,6 +139,23 @@ START_TEST(obstacles_are_found_without_a_try)
 }
 END_TEST
 
+#define ANOTHERS GROUP("e", "20971520", "0") ",\"vg_systemid\":\"node-7\""
+
+START_TEST(group_of_another_machine_takes_no_volume_and_is_named)
+{
+	OPEN(LIST(VOLUME(ANOTHERS, "vol", UUID_A)), LIST(VOLUME(ANOTHERS, "vol", UUID_A)),
+		{"vgchange -Kay e", NULL, ERR_INTERNAL});
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert(!device_list_pool(l, "uuid-e")->complete);
+	ASSERT_FAILS(create(m, "new", "uuid-e", 1, &err), ERR_UNAVAILABLE,
+		"volume group e has the LVM system ID of another machine");
+	ASSERT_FAILS(device_activate(m, l, &err), ERR_UNAVAILABLE,
+		"volume group e has the LVM system ID of another machine");
+}
+END_TEST
+
 #define EXPORTED GROUP("e", "20971520", "0") ",\"vg_exported\":\"exported\""
 
 /* vgexport(8): LVM neither changes nor activates what is in such a group. */
@@ -569,6 +586,7 @@ int main(void)
 	tcase_add_test(tcase, activation_covers_each_group_once_and_tolerates_missing_parts);
 	tcase_add_test(tcase, nothing_inactive_needs_no_command);
 	tcase_add_test(tcase, exported_group_takes_no_volume_and_is_named);
+	tcase_add_test(tcase, group_of_another_machine_takes_no_volume_and_is_named);
 	tcase_add_test(tcase, only_of_incomplete_groups_nothing_is_waited_for);
 	tcase_add_test(tcase, space_that_another_program_took_is_exhausted);
 	tcase_add_test(tcase, failure_that_is_no_lack_of_space_stays_what_it_is);

@@ -15,9 +15,9 @@ struct lvm_fake_step {
 };
 
 /** The list command of lvm_list(). */
-#define LVM_FAKE_LIST                                                                                        \
-	"pvs -o pv_name,pv_size,pv_missing,pv_uuid,pv_allocatable,pv_free,vg_name,vg_uuid,vg_size,vg_free,"  \
-	"vg_extent_size,vg_missing_pv_count,vg_exported,vg_seqno,vg_mda_size,vg_mda_free,max_lv,lv_count,"   \
+#define LVM_FAKE_LIST                                                                                                  \
+	"pvs --foreign -o pv_name,pv_size,pv_missing,pv_uuid,pv_allocatable,pv_free,vg_name,vg_uuid,vg_size,vg_free,"  \
+	"vg_extent_size,vg_missing_pv_count,vg_exported,vg_systemid,vg_seqno,vg_mda_size,vg_mda_free,max_lv,lv_count," \
 	"pe_start,pvseg_start,pvseg_size,lv_name,lv_uuid,lv_path,lv_tags,lv_size,lv_active"
 
 struct lvm_fake {

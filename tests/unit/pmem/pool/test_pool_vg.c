@@ -188,6 +188,21 @@ START_TEST(exported_group_is_named)
 }
 END_TEST
 
+/* lvmsystemid(7). It holds volumes, so nothing may be advised that would make its devices empty. */
+START_TEST(group_of_another_machine_is_named_with_how_to_take_it_over)
+{
+	CLEANUP(setup_done) struct setup s = {0};
+	CLEANUP(setup_done) struct setup malformed = {0};
+
+	make_plan(&s, ROW("/dev/pmem0", "theirs", "0\",\"vg_systemid\":\"node-7"), PATHS("/dev/pmem0"));
+	assert_problem(&s, "volume group theirs has the LVM system ID \"node-7\" of another machine");
+	assert_problem(&s, "local/system_id=node-7\" --systemid '' theirs");
+	make_plan(&malformed, ROW("/dev/pmem0", "theirs", "0\",\"vg_systemid\":\"$(reboot)"),
+		PATHS("/dev/pmem0"));
+	assert_problem(&malformed, "volume group theirs has a malformed LVM system ID");
+}
+END_TEST
+
 START_TEST(incomplete_group_without_news_is_no_problem)
 {
 	CLEANUP(setup_done) struct setup s = {0};
@@ -486,6 +501,7 @@ int main(void)
 	tcase_add_test(plans, namespaces_in_several_groups_are_a_problem);
 	tcase_add_test(plans, incomplete_group_is_not_extended);
 	tcase_add_test(plans, exported_group_is_named);
+	tcase_add_test(plans, group_of_another_machine_is_named_with_how_to_take_it_over);
 	tcase_add_test(plans, incomplete_group_without_news_is_no_problem);
 	tcase_add_test(plans, nothing_to_do_runs_nothing);
 	tcase_add_test(plans, groups_with_something_inactive_are_activated_at_once);
