@@ -26,6 +26,7 @@
 #define CHUNK_BYTES         4096
 #define ATTRIBUTE_MAX_BYTES 128
 #define WAIT_POLL_MS        5
+#define HELD_WAIT_MS        500
 /* If udev runs, it opens a device for some milliseconds after it was closed by a writer. */
 #define UNUSED_WAIT_MS 1000
 #define UNUSED_POLL_MS 10
@@ -147,9 +148,22 @@ static enum err_code open_error_code(int os_errno)
 	return os_errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL;
 }
 
+int blockdev_open_unless_held(const char *path, int flags, int wait_ms)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
+
+	for (;;) {
+		int fd = open(path, flags | O_EXCL | O_CLOEXEC);
+
+		if (fd >= 0 || errno != EBUSY || clock_ns() >= deadline_ns)
+			return fd;
+		nanosleep(&(struct timespec){.tv_nsec = WAIT_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
+}
+
 int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
+	CLEANUP(fd_closep) int fd = blockdev_open_unless_held(path, O_RDWR, HELD_WAIT_MS);
 	struct stat st;
 
 	if (fd < 0)
@@ -164,20 +178,13 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err)
 
 int blockdev_refuse_held(const char *path, int wait_ms, struct error **err)
 {
-	uint64_t deadline_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
+	CLEANUP(fd_closep) int fd = blockdev_open_unless_held(path, O_RDONLY, wait_ms);
 
-	for (;;) {
-		CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
-
-		if (fd >= 0)
-			return 0;
-		if (errno != EBUSY)
-			return err_set_errno(err, ERR_INTERNAL, errno, "open %s exclusively", path);
-		if (clock_ns() >= deadline_ns)
-			return err_set_errno(err, ERR_UNAVAILABLE, EBUSY,
-				"%s is mounted, or held by another program", path);
-		nanosleep(&(struct timespec){.tv_nsec = WAIT_POLL_MS * (long)NS_PER_MS}, NULL);
-	}
+	if (fd >= 0)
+		return 0;
+	if (errno != EBUSY)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s exclusively", path);
+	return err_set_errno(err, ERR_UNAVAILABLE, EBUSY, "%s is mounted, or held by another program", path);
 }
 
 static bool is_zero(const uint8_t *p, size_t n)

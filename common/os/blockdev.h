@@ -43,8 +43,20 @@ int blockdev_stat_if_there(
 int blockdev_wait(const char *path, int timeout_ms, struct error **err) MUST_CHECK;
 
 /**
+ * blockdev_open_unless_held() - open with O_EXCL.
+ * @path:    device path
+ * @flags:   of open(2)
+ * @wait_ms: how long the end of another use is waited for; 0 tries once. A child that another thread starts
+ *           has copies of our descriptors until it runs its program, so that a device can be held for a
+ *           moment after close(2); with many such children, 100 ms were seen
+ *
+ * Return: a descriptor, which the caller closes, or -1 with errno (EBUSY: mounted or held).
+ */
+int blockdev_open_unless_held(const char *path, int flags, int wait_ms);
+
+/**
  * blockdev_open_exclusive() - open for reading and writing with O_EXCL: fails while it is mounted or held
- * otherwise.
+ * otherwise, also after half a second.
  * @path:   device path
  * @ret_fd: keeps others from mounting it; caller closes
  *
@@ -56,9 +68,7 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err) M
  * blockdev_refuse_held() - refuse a device that is mounted, in whichever mount namespace, or held
  * exclusively.
  * @path:    device path, which is opened exclusively for a moment
- * @wait_ms: how long its end is waited for; 0 tries once. A child that another thread starts has copies of
- *           our descriptors until it runs its program, so that a device can be held for a moment after
- *           close(2)
+ * @wait_ms: as blockdev_open_unless_held()
  *
  * Return: 0, or -1 with ERR_UNAVAILABLE (mounted or held), ERR_INTERNAL.
  */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -38,6 +39,10 @@ static const char ext4_features[] =
 #define XFS_NEW_MINOR 10
 
 #define VERSION_MAX_BYTES 256
+
+/* A device may be held for a moment after close(2): see blockdev_open_unless_held(). */
+#define HELD_TRIES    10
+#define HELD_PAUSE_NS 50000000
 
 /* A wrong checksum must not make a damaged file system look like an empty device: with BADCSUM it is
  * reported with its type. */
@@ -235,11 +240,18 @@ int fs_make(const char *fstype, const char *device, const struct fs_layout *layo
 		return -1;
 
 	layout = layout ? layout : &usual;
-	int rc = str_eq(fstype, "ext4") ? make_ext4(device, bytes, layout, timeout_ms, err)
-					: make_xfs(device, bytes, layout, timeout_ms, err);
-	if (rc < 0 && (*err)->code == ERR_INTERNAL && says_device_is_held((*err)->msg))
-		err_recode(err, ERR_UNAVAILABLE);
-	return rc;
+	for (int tries = 0;; tries++) {
+		int rc = str_eq(fstype, "ext4") ? make_ext4(device, bytes, layout, timeout_ms, err)
+						: make_xfs(device, bytes, layout, timeout_ms, err);
+		if (rc == 0 || (*err)->code != ERR_INTERNAL || !says_device_is_held((*err)->msg))
+			return rc;
+		if (tries == HELD_TRIES) {
+			err_recode(err, ERR_UNAVAILABLE);
+			return -1;
+		}
+		error_clear(err);
+		nanosleep(&(struct timespec){.tv_nsec = HELD_PAUSE_NS}, NULL);
+	}
 }
 
 /* fs/ext4/ext4.h, struct ext4_super_block; fs/xfs/libxfs/xfs_format.h, struct xfs_dsb */

@@ -25,32 +25,20 @@
 /* Less is done about as soon as a thread has begun. */
 #define SHARED_LEAST_BYTES (32ULL << 20)
 #define HELD_WAIT_MS       1000
-#define HELD_POLL_MS       5
 #define LIMIT_POLL_NS      (100 * NS_PER_MS)
 
 static const int role_flags[] = {
 	[DATA_COPY_SOURCE] = O_RDONLY,
-	[DATA_COPY_SOURCE_UNUSED] = O_RDONLY | O_EXCL,
-	[DATA_COPY_TARGET] = O_RDWR | O_EXCL,
+	[DATA_COPY_SOURCE_UNUSED] = O_RDONLY,
+	[DATA_COPY_TARGET] = O_RDWR,
 };
-
-/* A child that another thread starts has copies of our descriptors until it runs its program. Return: the
- * caller's, or -1 with errno */
-static int open_patiently(const char *device, int flags)
-{
-	uint64_t deadline_ns = clock_ns() + HELD_WAIT_MS * NS_PER_MS;
-	int fd = open(device, flags);
-
-	while (fd < 0 && errno == EBUSY && clock_ns() < deadline_ns) {
-		nanosleep(&(struct timespec){.tv_nsec = HELD_POLL_MS * (long)NS_PER_MS}, NULL);
-		fd = open(device, flags);
-	}
-	return fd;
-}
 
 int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = open_patiently(device, role_flags[role] | O_DIRECT | O_CLOEXEC);
+	CLEANUP(fd_closep)
+	int fd = role == DATA_COPY_SOURCE
+			 ? open(device, role_flags[role] | O_DIRECT | O_CLOEXEC)
+			 : blockdev_open_unless_held(device, role_flags[role] | O_DIRECT, HELD_WAIT_MS);
 	struct stat st;
 
 	if (fd < 0 && errno == EBUSY)

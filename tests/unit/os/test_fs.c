@@ -4,8 +4,11 @@
 #include <endian.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "os/blockdev.h"
@@ -363,6 +366,45 @@ START_TEST(making_says_why_it_failed)
 }
 END_TEST
 
+static void *close_later(void *fd)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* As a child does that another thread starts, and that has not run its program yet: it has a copy of the
+ * descriptor. */
+static void hold_for_a_moment(const char *device, int *copy, pthread_t *ret)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int held = -1;
+
+	ASSERT_OK(blockdev_open_exclusive(device, &held, &err));
+	*copy = fcntl(held, F_DUPFD_CLOEXEC, 0);
+	ck_assert_int_ge(*copy, 0);
+	ck_assert_int_eq(pthread_create(ret, NULL, close_later, copy), 0);
+}
+
+START_TEST(a_device_that_a_child_holds_for_a_moment_is_waited_for)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	CLEANUP(fd_closep) int fd = -1;
+	pthread_t threads[3];
+	int copies[3];
+
+	hold_for_a_moment(disk.path, &copies[0], &threads[0]);
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
+	hold_for_a_moment(disk.path, &copies[1], &threads[1]);
+	ASSERT_OK(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err));
+	hold_for_a_moment(disk.path, &copies[2], &threads[2]);
+	ASSERT_OK(blockdev_open_exclusive(disk.path, &fd, &err));
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		pthread_join(threads[i], NULL);
+}
+END_TEST
+
 START_TEST(a_device_that_is_held_may_be_free_later)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -464,6 +506,7 @@ SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_the
 	what_is_no_file_system_of_the_record_is_named, a_physical_volume_with_a_wrong_checksum_is_not_empty,
 	an_unreadable_device_is_an_error_not_empty, xfs_works_at_every_size_from_its_minimum_on,
 	small_files_of_an_xfs_without_dax_take_no_huge_pages,
+	a_device_that_a_child_holds_for_a_moment_is_waited_for,
 	ext4_knows_the_stripe_and_works_from_its_minimum_on, making_says_why_it_failed,
 	a_device_that_is_held_may_be_free_later, only_two_types_are_known,
 	files_of_an_xfs_inherit_the_extent_size, the_superblock_tells_uuid_and_use,
