@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The type of a volume's file system: what the record says, where a copy gets it from, and how a request for
- * another type ends. */
+/* The type of a volume's file system: what the record says, where a copy gets it from, how a request for
+ * another type ends, and which mount flags it can have. */
+#include <endian.h>
+#include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -89,6 +93,57 @@ START_TEST(copy_without_a_type_has_that_of_its_source)
 }
 END_TEST
 
+/* A value that no kernel takes stands for a flag that this one has dropped. */
+#define UNKNOWN_FLAG "commit=99999999999"
+
+START_TEST(a_flag_that_the_kernel_does_not_take_is_named_or_left_out_of_a_volume_in_use)
+{
+	char *flags[] = {(char[]){"noatime"}, (char[]){UNKNOWN_FLAG}, NULL};
+
+	create("ext4");
+	struct use_request q = mounts_stage_request("ext4");
+	q.mount_flags = flags;
+	for (int i = 0; i < 2; i++)
+		ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_INVALID_ARGUMENT,
+			"mount flag \"" UNKNOWN_FLAG
+			"\" is not supported for ext4 by the kernel of this node");
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(!r->ever_staged && !r->fs_uuid);
+	use(mt.volume->id, "ext4");
+	for (int i = 0; i < 2; i++)
+		ASSERT_OK(volumes_stage(fx.v, &q, &err));
+	ck_assert(mount_entry_has(mounts_top(mt.staging), "noatime"));
+}
+END_TEST
+
+static uint32_t le32_of_device(off_t at)
+{
+	uint32_t value = 0;
+	int fd = open(mt.device->path, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(pread(fd, &value, sizeof(value), at), sizeof(value));
+	close(fd);
+	return le32toh(value);
+}
+
+/* fs/ext4/ext4.h: EXT4_FEATURE_RO_COMPAT_QUOTA and EXT4_FEATURE_RO_COMPAT_PROJECT. A kernel without quotas
+ * does not mount it. */
+START_TEST(an_ext4_that_is_first_staged_with_project_quotas_has_them)
+{
+	char *flags[] = {(char[]){"prjquota"}, NULL};
+
+	create("ext4");
+	struct use_request q = mounts_stage_request("ext4");
+	q.mount_flags = flags;
+	if (volumes_stage(fx.v, &q, &err) == 0)
+		ck_assert(mount_entry_has(mounts_top(mt.staging), "prjquota"));
+	else
+		ck_assert_msg(strstr(err->msg, "CONFIG_QUOTA"), "%s", err->msg);
+	error_clear(&err);
+	ck_assert_uint_eq(le32_of_device(1024 + 0x64) & 0x2100, 0x2100);
+}
+END_TEST
+
 static int create_with(struct volume_request q, const char *name, char *flag)
 {
 	CLEANUP(volume_info_freep) struct volume_info *made = NULL;
@@ -109,9 +164,8 @@ START_TEST(mount_flags_are_those_of_the_source_and_of_this_kernel)
 		"mount flag \"commit=...\" is not allowed for xfs");
 	ASSERT_OK(create_with(copy_request(), "copy-2", (char[]){"inode64"}));
 	q.fs_type = "ext4";
-	/* a value that no kernel takes stands for a flag that this one has dropped */
-	ASSERT_FAILS(create_with(q, "new-1", (char[]){"commit=99999999999"}), ERR_EXHAUSTED,
-		"mount flag \"commit=99999999999\" is not supported for ext4 by the kernel of this node");
+	ASSERT_FAILS(create_with(q, "new-1", (char[]){UNKNOWN_FLAG}), ERR_EXHAUSTED,
+		"mount flag \"" UNKNOWN_FLAG "\" is not supported for ext4 by the kernel of this node");
 	ASSERT_OK(create_with(q, "new-1", (char[]){"commit=5"}));
 }
 END_TEST
@@ -166,6 +220,8 @@ int main(void)
 		return SKIP_STATUS;
 	tcase_add_loop_test(tc, copy_without_a_type_has_that_of_its_source, 0, 2);
 	tcase_add_test(tc, mount_flags_are_those_of_the_source_and_of_this_kernel);
+	tcase_add_test(tc, a_flag_that_the_kernel_does_not_take_is_named_or_left_out_of_a_volume_in_use);
+	tcase_add_test(tc, an_ext4_that_is_first_staged_with_project_quotas_has_them);
 	tcase_add_test(tc, copy_of_a_volume_without_a_recorded_type_has_that_on_the_device);
 	tcase_add_test(tc, type_with_which_a_blank_volume_is_staged_is_recorded);
 	tcase_add_test(tc, record_of_another_type_than_the_one_in_use_is_corrected);

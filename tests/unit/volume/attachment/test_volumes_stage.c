@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeStage and NodeUnstage: content is never overwritten by a new file system, and calls can be repeated. */
-#include <endian.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,56 +152,6 @@ START_TEST(volume_staged_with_a_flag_is_staged_with_it_again)
 		n++;
 	}
 	ck_assert_uint_ge(n, 24);
-}
-END_TEST
-
-/* A value that no kernel takes stands for a flag that this one has dropped. */
-#define UNKNOWN_FLAG "commit=99999999999"
-
-START_TEST(a_flag_that_the_kernel_does_not_take_is_named_or_left_out_of_a_volume_in_use)
-{
-	char *flags[] = {(char[]){"noatime"}, (char[]){UNKNOWN_FLAG}, NULL};
-	struct use_request q = mounts_stage_request("ext4");
-	struct error *err = NULL;
-
-	q.mount_flags = flags;
-	for (int i = 0; i < 2; i++)
-		ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_INVALID_ARGUMENT,
-			"mount flag \"" UNKNOWN_FLAG
-			"\" is not supported for ext4 by the kernel of this node");
-	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(!r->ever_staged && !r->fs_uuid);
-	ASSERT_OK(stage("ext4", &err));
-	ASSERT_OK(unstage(&err));
-	ASSERT_OK(volumes_stage(fx.v, &q, &err));
-	ck_assert(mount_entry_has(mounts_top(mt.staging), "noatime"));
-	ASSERT_OK(volumes_stage(fx.v, &q, &err));
-}
-END_TEST
-
-static uint32_t le32_of_device(off_t at)
-{
-	uint32_t value = 0;
-	int fd = open(mt.device->path, O_RDONLY | O_CLOEXEC);
-
-	ck_assert_int_eq(pread(fd, &value, sizeof(value), at), sizeof(value));
-	close(fd);
-	return le32toh(value);
-}
-
-/* fs/ext4/ext4.h: EXT4_FEATURE_RO_COMPAT_QUOTA and EXT4_FEATURE_RO_COMPAT_PROJECT. A kernel without quotas
- * does not mount it. */
-START_TEST(an_ext4_that_is_first_staged_with_project_quotas_has_them)
-{
-	struct error *err = NULL;
-
-	if (stage_with("ext4", (char[]){"prjquota"}, &err) < 0)
-		ck_assert_msg(
-			strstr(err->msg, "CONFIG_QUOTA") || strstr(err->msg, "quota format"), "%s", err->msg);
-	else
-		ck_assert(mount_entry_has(mounts_top(mt.staging), "prjquota"));
-	error_clear(&err);
-	ck_assert_uint_eq(le32_of_device(1024 + 0x64) & 0x2100, 0x2100);
 }
 END_TEST
 
@@ -878,8 +826,6 @@ int main(void)
 	tcase_add_test(tcase, staging_and_unstaging_again_change_nothing);
 	tcase_add_test(tcase, other_way_of_staging_is_refused_while_staged);
 	tcase_add_test(tcase, flags_that_are_not_allowed_are_refused);
-	tcase_add_test(tcase, a_flag_that_the_kernel_does_not_take_is_named_or_left_out_of_a_volume_in_use);
-	tcase_add_test(tcase, an_ext4_that_is_first_staged_with_project_quotas_has_them);
 	tcase_add_test(tcase, fresh_xfs_staged_read_only_is_made_and_mounted);
 	tcase_add_test(tcase, data_in_no_known_form_is_not_formatted);
 	tcase_add_test(tcase, what_took_the_place_of_the_device_is_neither_formatted_nor_mounted);
