@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
+#include "volume/attachment/inline_leftovers.h"
 #include "volume/health/health.h"
 #include "volume/id.h"
 #include "volume/presence.h"
@@ -66,6 +67,10 @@ static int read_all(const struct check_config *config, struct check_view *v, str
 	read_media(config->devices, v);
 	if (mount_table_read(&v->mounts, err) < 0)
 		return -1;
+	for (size_t i = 0; i < v->state.n_records; i++) {
+		if (inline_is_left_over(v->state.records[i], v->mounts))
+			strv_add(&v->left_over, v->state.records[i]->id);
+	}
 	return loop_list_read(&v->loops, err);
 }
 
@@ -93,6 +98,7 @@ void check_view_done(struct check_view *v)
 	region_durabilities_done(&v->durabilities);
 	mount_table_free(v->mounts);
 	loop_list_free(v->loops);
+	strv_free(v->left_over);
 	free(v->mode);
 	free(v->state_path);
 	free(v->fake_path);
@@ -124,6 +130,7 @@ static const char *const kind_names[] = {
 	[CHECK_POOL_INCOMPLETE] = "incomplete-pool",
 	[CHECK_STALE_STAGING] = "stale-staging",
 	[CHECK_STALE_TARGET] = "stale-target",
+	[CHECK_LEFT_OVER] = "left-over",
 	[CHECK_UNKNOWN_MOUNT] = "unknown-mount",
 	[CHECK_LOOP] = "leftover-loop",
 };
@@ -248,6 +255,30 @@ static void check_unknown(const struct check_view *v, const struct volume_record
 	}
 }
 
+/* By its target an inline volume is known to be of a pod that is gone. */
+static void add_stale_target(const struct check_view *v, const struct volume_record *r, const char *target,
+	struct check_findings *f)
+{
+	if (strv_contains(v->left_over, r->id))
+		add(f, CHECK_LEFT_OVER, r->id,
+			x_asprintf(
+				"it is an inline volume, and its pod, which had it at %s, has no folder any more",
+				target),
+			x_strdup("a driver that runs on the node deletes it after ten minutes"));
+	else if (volume_record_is_inline(r))
+		add(f, CHECK_STALE_TARGET, r->id,
+			x_asprintf("recorded as published at %s, where it is not mounted", target),
+			x_strdup(
+				"kubelet publishes it again, or unpublishes it; it is deleted when its pod has "
+				"no folder any more"));
+	else
+		add(f, CHECK_STALE_TARGET, r->id,
+			x_asprintf("recorded as published at %s, where it is not mounted", target),
+			x_asprintf(
+				"check -repair %s drops the record; publishing it again works without that",
+				r->id));
+}
+
 static void check_mounts_of(const struct check_view *v, const struct volume_record *r, const struct device *d,
 	struct check_findings *f)
 {
@@ -257,13 +288,8 @@ static void check_mounts_of(const struct check_view *v, const struct volume_reco
 			x_asprintf("check -repair %s drops the record; staging it again works without that",
 				r->id));
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
-		if (!check_is_stale(v, r, r->targets[i], d))
-			continue;
-		add(f, CHECK_STALE_TARGET, r->id,
-			x_asprintf("recorded as published at %s, where it is not mounted", r->targets[i]),
-			x_asprintf(
-				"check -repair %s drops the record; publishing it again works without that",
-				r->id));
+		if (check_is_stale(v, r, r->targets[i], d))
+			add_stale_target(v, r, r->targets[i], f);
 	}
 	if (d)
 		check_unknown(v, r, d, f);

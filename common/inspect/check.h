@@ -38,6 +38,7 @@ struct check_view {
 	char *media_failure;        /* why some of them are unknown; NULL: none is */
 	struct mount_table *mounts;
 	struct loop_list *loops;
+	char **left_over; /* IDs of inline volumes whose pods are gone: strv */
 };
 
 /** check_view_read() - read the state folder and list devices, media errors, mounts and loop devices. Media
@@ -72,6 +73,7 @@ enum check_kind {
 	CHECK_POOL_INCOMPLETE,
 	CHECK_STALE_STAGING,
 	CHECK_STALE_TARGET,
+	CHECK_LEFT_OVER,
 	CHECK_UNKNOWN_MOUNT,
 	CHECK_LOOP,
 };

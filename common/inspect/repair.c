@@ -473,7 +473,8 @@ static bool fix_mounts(
 		changed = true;
 	}
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
-		if (!check_is_stale(view, r, r->targets[i], d)) {
+		/* the target of an inline volume says of which pod it is */
+		if (volume_record_is_inline(r) || !check_is_stale(view, r, r->targets[i], d)) {
 			strv_add(&targets, r->targets[i]);
 			continue;
 		}

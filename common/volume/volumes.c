@@ -69,6 +69,7 @@ void volumes_free(struct volumes *v)
 	health_table_done(&v->health);
 	dimms_done(&v->dimms);
 	copy_reports_done(&v->copy_reports);
+	inline_leftovers_done(&v->leftovers);
 	region_durabilities_done(&v->durabilities);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "os/copy/fs_extents.h"
+#include "volume/attachment/inline_leftovers.h"
 #include "volume/concurrency_limit.h"
 #include "volume/copies/copy_pause.h"
 #include "volume/copies/copy_reports.h"
@@ -50,6 +51,7 @@ struct volumes {
 	int mkfs_timeout_ms;
 	uint64_t copy_bytes_per_s; /* limit for each clone; 0: none */
 	struct inline_limits inline_limits;
+	struct inline_leftovers leftovers; /* of volumes_delete_leftovers() only */
 
 	struct volumes_shared shared;
 	struct records *records;
@@ -109,6 +111,11 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err) MUST_CH
 
 /** volumes_look_at_propagation() - find out whether volumes_offers_kata(). A failure counts as no. */
 void volumes_look_at_propagation(struct volumes *v);
+
+/** volumes_delete_leftovers() - look for inline volumes whose pods are gone, and delete those that have been
+ * left over for ten minutes, and at an earlier look. Nothing that is in use is deleted. @now_ns: clock_ns().
+ * One thread at a time. Failures are logged. */
+void volumes_delete_leftovers(struct volumes *v, uint64_t now_ns);
 
 /** volumes_look_at_health_first() - volumes_look_at_health() before the driver is ready. A failure is logged.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the state folder and a listing of devices to the first device view, and what is done about what a
  * crash left half done. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "volume/attachment/attachment.h"
@@ -219,5 +220,6 @@ int volumes_refresh(struct volumes *v, struct error **err)
 	device_back_up(v->devices);
 	adopt_pools(v);
 	settle_unfinished(v);
+	volumes_delete_leftovers(v, clock_ns());
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "inspect/repair.h"
 #include "unit/inspect/checked.h"
 #include "unit/volume/mounts.h"
+#include "volume/id.h"
 
 #define SIZE MIB(16)
 
@@ -72,6 +73,55 @@ START_TEST(recorded_paths_that_are_no_mounts_are_stale_and_repaired)
 	ck_assert(!r.done && !r.left);
 	checked_look();
 	ck_assert_uint_eq(checked_n(), 0);
+	checked_done();
+}
+END_TEST
+
+static void make_folders_of(const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP(free_charp) char *path = fixture_path(names[i]);
+		ck_assert_int_eq(mkdir(path, 0755), 0);
+	}
+}
+
+/* Its target is the only trace of its pod, so that a repair keeps it. */
+START_TEST(an_inline_volume_without_its_pod_is_shown_as_left_over)
+{
+	static const char *const folders[] = {"kubelet/pods", "kubelet/pods/another", "kubelet/pods/lost",
+		"kubelet/pods/lost/volumes", "kubelet/pods/lost/volumes/kubernetes.io~csi",
+		"kubelet/pods/lost/volumes/kubernetes.io~csi/data"};
+	CLEANUP(free_charp)
+	char *target = fixture_path("kubelet/pods/lost/volumes/kubernetes.io~csi/data/mount");
+	CLEANUP(repair_report_done) struct repair_report r = {0};
+	CLEANUP(strmap_done) struct strmap context = {0};
+	char handle[] = "csi-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	const struct use_request q = {
+		.handle = handle, .target_path = target, .fs_type = "", .context = &context};
+	char id[VOLUME_ID_MAX + 1];
+	struct error *err = NULL;
+
+	make_folders_of(folders, ARRAY_SIZE(folders));
+	strmap_set(&context, "csi.storage.k8s.io/ephemeral", "true");
+	strmap_set(&context, "size", "16Mi");
+	ASSERT_OK(volumes_publish(fx.v, &q, &err));
+	volume_id_mint(handle, NODE_ID, id);
+	ck_assert_int_eq(umount(target), 0);
+	for (int gone = 0; gone < 2; gone++) {
+		checked_look();
+		checked_only(gone ? CHECK_LEFT_OVER : CHECK_STALE_TARGET, id);
+		repair_report_done(&r);
+		fixture_stop();
+		fixture_open();
+		ASSERT_OK(volumes_repair(fx.v, id, false, &r, &err));
+		checked_look();
+		checked_only(gone ? CHECK_LEFT_OVER : CHECK_STALE_TARGET, id);
+		for (size_t i = ARRAY_SIZE(folders) - 1; !gone && i > 1; i--) {
+			CLEANUP(free_charp) char *path = fixture_path(folders[i]);
+			(void)!rmdir(target);
+			ck_assert_int_eq(rmdir(path), 0);
+		}
+	}
 	checked_done();
 }
 END_TEST
@@ -300,6 +350,7 @@ END_TEST
 
 FIXTURE_MAIN("check_mounts", set_up, recorded_mounts_are_consistent,
 	recorded_paths_that_are_no_mounts_are_stale_and_repaired,
+	an_inline_volume_without_its_pod_is_shown_as_left_over,
 	another_mount_at_a_recorded_path_is_not_the_volume, mounts_in_force_are_kept_by_a_repair,
 	a_mount_that_nobody_records_is_found, a_bound_node_is_a_mount_of_the_device,
 	kubelets_bind_of_a_block_device_is_no_stranger,

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inline ephemeral volumes: NodePublish creates them, NodeUnpublish deletes them, and nothing is left behind.
  */
+#include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/mount_table.h"
 #include "unit/volume/fixture.h"
 #include "volume/id.h"
 #include "volume/report.h"
+#include "volume/volumes_private.h"
 
 #define HANDLE "csi-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -511,6 +515,116 @@ START_TEST(a_volume_that_is_being_made_counts)
 }
 END_TEST
 
+#define POD  "kubelet/pods/11111111-2222-3333-4444-555555555555"
+#define KEPT (600 * NS_PER_S)
+
+static void make_folders(const char *name)
+{
+	CLEANUP(free_charp) char *path = fixture_path(name);
+
+	for (char *slash = strchr(path + strlen(path) - strlen(name), '/'); slash;
+		slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)!mkdir(path, 0755);
+		*slash = '/';
+	}
+	(void)!mkdir(path, 0755);
+}
+
+/* In the layout of kubelet, which runs another pod. */
+static void publish_for_pod(void)
+{
+	struct error *err = NULL;
+
+	make_folders(POD "/volumes/kubernetes.io~csi/data");
+	make_folders("kubelet/pods/another");
+	free(target);
+	target = fixture_path(POD "/volumes/kubernetes.io~csi/data/mount");
+	q.target_path = target;
+	ASSERT_OK(publish(&err));
+}
+
+/* As after a boot, with kubelet's folder on a new disk. */
+static void lose_pod(void)
+{
+	static const char *const folders[] = {POD "/volumes/kubernetes.io~csi/data/mount",
+		POD "/volumes/kubernetes.io~csi/data", POD "/volumes/kubernetes.io~csi", POD "/volumes", POD};
+
+	ck_assert_int_eq(umount(target), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		CLEANUP(free_charp) char *path = fixture_path(folders[i]);
+		ck_assert_int_eq(rmdir(path), 0);
+	}
+}
+
+START_TEST(volume_whose_pod_is_gone_is_deleted_after_a_while)
+{
+	publish_for_pod();
+	lose_pod();
+	volumes_delete_leftovers(fx.v, 1);
+	volumes_delete_leftovers(fx.v, KEPT);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	volumes_delete_leftovers(fx.v, 1 + KEPT);
+	assert_erased();
+}
+END_TEST
+
+/* Each is looked at twice, with an hour in between. */
+static void assert_kept(void)
+{
+	volumes_delete_leftovers(fx.v, 1);
+	volumes_delete_leftovers(fx.v, 1 + 6 * KEPT);
+	volumes_delete_leftovers(fx.v, 1 + 12 * KEPT);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+}
+
+START_TEST(volume_that_may_be_of_a_pod_is_kept)
+{
+	CLEANUP(free_charp) char *another = fixture_path("kubelet/pods/another");
+	CLEANUP(free_charp) char *pods = fixture_path("kubelet/pods");
+	CLEANUP(free_charp) char *away = fixture_path("kubelet/away");
+	CLEANUP(device_freep) struct device *d = NULL;
+	char id[VOLUME_ID_MAX + 1];
+
+	publish_for_pod();
+	assert_kept();
+	ck_assert_int_eq(umount(target), 0);
+	assert_kept();
+	ck_assert_int_eq(mount("none", target, "tmpfs", 0, NULL), 0);
+	lose_pod();
+	/* kubelet's folder is there, but empty, and then not there at all */
+	ck_assert_int_eq(rename(another, away), 0);
+	assert_kept();
+	ck_assert_int_eq(rmdir(pods), 0);
+	assert_kept();
+	/* something uses its device */
+	ck_assert_int_eq(mkdir(pods, 0755), 0);
+	ck_assert_int_eq(rename(away, another), 0);
+	volume_id_mint(HANDLE, NODE_ID, id);
+	d = fixture_device(id);
+	ck_assert_int_eq(mount(d->path, another, "ext4", 0, NULL), 0);
+	assert_kept();
+	ck_assert_int_eq(umount(another), 0);
+	volumes_delete_leftovers(fx.v, 20 * KEPT);
+	volumes_delete_leftovers(fx.v, 21 * KEPT);
+	assert_erased();
+}
+END_TEST
+
+START_TEST(volume_at_a_path_that_is_not_of_kubelet_is_kept)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(publish(&err));
+	ck_assert_int_eq(umount(target), 0);
+	ck_assert_int_eq(rmdir(target), 0);
+	make_folders("kubelet/pods/another");
+	assert_kept();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = fixture_case("volumes_inline", set_up);
@@ -536,5 +650,8 @@ int main(void)
 	tcase_add_test(tcase, volumes_beyond_the_sum_of_bytes_are_refused);
 	tcase_add_test(tcase, volumes_count_until_they_are_erased);
 	tcase_add_test(tcase, a_volume_that_is_being_made_counts);
+	tcase_add_test(tcase, volume_whose_pod_is_gone_is_deleted_after_a_while);
+	tcase_add_test(tcase, volume_that_may_be_of_a_pod_is_kept);
+	tcase_add_test(tcase, volume_at_a_path_that_is_not_of_kubelet_is_kept);
 	return fixture_finish();
 }
