@@ -2,8 +2,10 @@
 #include "fuzz/hostile/honest_node.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
+#include "csi/csi_groups.h"
 #include "csi/reply.h"
 
 struct honest_volume *honest_node_find(struct honest_node *n, const char *id)
@@ -100,6 +102,68 @@ static int create_snapshot(struct honest_node *n, const Csi__V1__CreateSnapshotR
 	return 0;
 }
 
+static Csi__V1__VolumeGroupSnapshot *show_group(
+	const struct honest_node *n, const char *group, struct arena *arena)
+{
+	Csi__V1__Snapshot **list = arena_alloc(arena, HONEST_VOLUMES_MAX * sizeof(*list));
+	size_t n_found = 0;
+
+	for (size_t i = 0; i < n->n; i++) {
+		const struct honest_volume *v = &n->volumes[i];
+		const struct csi_snapshot s = {.id = v->id,
+			.source = v->source,
+			.group = v->group,
+			.size_bytes = v->size_bytes,
+			.taken_s = 1,
+			.ready = true};
+
+		if (str_eq(v->group, group))
+			list[n_found++] = csi_snapshot(&s, arena);
+	}
+	return csi_group(group, list, n_found, arena);
+}
+
+/* All of it or nothing. */
+static int create_group(struct honest_node *n, const Csi__V1__CreateVolumeGroupSnapshotRequest *m,
+	struct arena *arena, const ProtobufCMessage **ret, struct error **err)
+{
+	Csi__V1__CreateVolumeGroupSnapshotResponse *reply = arena_alloc(arena, sizeof(*reply));
+	size_t n_before = n->n;
+	char group[VOLUME_ID_MAX + 1];
+
+	volume_group_id(m->name, n->node_id, group);
+	csi__v1__create_volume_group_snapshot_response__init(reply);
+	for (size_t i = 0; i < m->n_source_volume_ids; i++) {
+		struct honest_volume what = {.size_bytes = HONEST_GIB, .is_snapshot = true};
+		struct honest_volume *v;
+
+		volume_group_member_name(m->name, m->source_volume_ids[i], what.name);
+		volume_id_mint(what.name, n->node_id, what.id);
+		memcpy(what.group, group, sizeof(group));
+		snprintf(what.source, sizeof(what.source), "%s", m->source_volume_ids[i]);
+		if (make(n, &what, &v, err) < 0) {
+			n->n = n_before;
+			return -1;
+		}
+	}
+	reply->group_snapshot = show_group(n, group, arena);
+	*ret = &reply->base;
+	return 0;
+}
+
+static int get_group(struct honest_node *n, const Csi__V1__GetVolumeGroupSnapshotRequest *m,
+	struct arena *arena, const ProtobufCMessage **ret, struct error **err)
+{
+	Csi__V1__GetVolumeGroupSnapshotResponse *reply = arena_alloc(arena, sizeof(*reply));
+
+	csi__v1__get_volume_group_snapshot_response__init(reply);
+	reply->group_snapshot = show_group(n, m->group_snapshot_id, arena);
+	if (reply->group_snapshot->n_snapshots == 0)
+		return err_set(err, ERR_NOT_FOUND, "group %s does not exist", m->group_snapshot_id);
+	*ret = &reply->base;
+	return 0;
+}
+
 /* Deletion is idempotent. */
 static int delete_one(struct honest_node *n, const char *id, bool unstaged, struct error **err)
 {
@@ -148,6 +212,11 @@ int honest_node_serve(struct honest_node *n, const ProtobufCMessage *request, st
 		return create_volume(n, (const Csi__V1__CreateVolumeRequest *)request, arena, ret, err);
 	if (type == &csi__v1__create_snapshot_request__descriptor)
 		return create_snapshot(n, (const Csi__V1__CreateSnapshotRequest *)request, arena, ret, err);
+	if (type == &csi__v1__create_volume_group_snapshot_request__descriptor)
+		return create_group(
+			n, (const Csi__V1__CreateVolumeGroupSnapshotRequest *)request, arena, ret, err);
+	if (type == &csi__v1__get_volume_group_snapshot_request__descriptor)
+		return get_group(n, (const Csi__V1__GetVolumeGroupSnapshotRequest *)request, arena, ret, err);
 	if (type == &csi__v1__controller_expand_volume_request__descriptor)
 		return expand(n, (const Csi__V1__ControllerExpandVolumeRequest *)request, arena, ret, err);
 	if (type == &csi__v1__controller_modify_volume_request__descriptor) {
@@ -189,6 +258,7 @@ static Registry__V0__InventoryVolume *report_volume(const struct honest_volume *
 		registry__v0__snapshot__init(m->snapshot);
 		m->snapshot->source_volume_id = arena_strdup(arena, v->source);
 		m->snapshot->taken_s = 1;
+		m->snapshot->group_snapshot_id = arena_strdup(arena, v->group);
 	}
 	return m;
 }
@@ -205,7 +275,8 @@ static Registry__V0__RegionCapacity *report_region(const struct honest_node *n, 
 	return m;
 }
 
-const Registry__V0__RegisterControllerRequest *honest_node_report(struct honest_node *n, struct arena *arena)
+const Registry__V0__RegisterControllerRequest *honest_node_report(
+	struct honest_node *n, bool is_silent, struct arena *arena)
 {
 	Registry__V0__RegisterControllerRequest *m = arena_alloc(arena, sizeof(*m));
 
@@ -218,6 +289,8 @@ const Registry__V0__RegisterControllerRequest *honest_node_report(struct honest_
 	m->n_regions = 1;
 	m->regions = arena_alloc(arena, sizeof(*m->regions));
 	m->regions[0] = report_region(n, arena);
+	if (is_silent)
+		return m;
 	m->inventory = arena_alloc(arena, sizeof(*m->inventory));
 	registry__v0__inventory__init(m->inventory);
 	m->inventory->volumes = arena_alloc(arena, HONEST_VOLUMES_MAX * sizeof(*m->inventory->volumes));

@@ -24,6 +24,7 @@ struct honest_volume {
 	char id[VOLUME_ID_MAX + 1];
 	char name[VOLUME_NAME_MAX + 1];
 	char source[VOLUME_HANDLE_MAX + 1]; /* "": none */
+	char group[VOLUME_ID_MAX + 1];      /* of a snapshot; "": none */
 	uint64_t size_bytes;
 	bool is_snapshot;
 	bool staged; /* at least once */
@@ -48,5 +49,7 @@ struct honest_volume *honest_node_find(struct honest_node *n, const char *id);
 int honest_node_serve(struct honest_node *n, const ProtobufCMessage *request, struct arena *arena,
 	const ProtobufCMessage **ret, struct error **err);
 
-/** honest_node_report() - the registration of @n, with all its volumes, in @arena. */
-const Registry__V0__RegisterControllerRequest *honest_node_report(struct honest_node *n, struct arena *arena);
+/** honest_node_report() - the registration of @n, in @arena. @is_silent: without its volumes, as a driver
+ * that has just started; otherwise with all of them */
+const Registry__V0__RegisterControllerRequest *honest_node_report(
+	struct honest_node *n, bool is_silent, struct arena *arena);

@@ -2,6 +2,7 @@
 /* Calls of the provisioner to the controller, and what it remembers of the answers. */
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -29,38 +30,47 @@ static struct handed *find_handed(struct hostile_cluster *c, const char *handle)
 	return h;
 }
 
+void hostile_note_given(
+	struct hostile_cluster *c, struct claim *claim, const char *handle, const bool on[HOSTILE_NODES])
+{
+	struct handed *before = claim->has;
+	struct handed *h = find_handed(c, handle);
+
+	assert(str_empty(h->name) || str_eq(h->name, claim->name)); /* no handle has two names */
+	snprintf(h->name, sizeof(h->name), "%s", claim->name);
+	h->claim = claim;
+	h->is_deleting = h->is_replaced = false;
+	memcpy(h->on, on, sizeof(h->on));
+	hostile_check_given(h);
+	if (before && before != h)
+		before->is_replaced = true;
+	claim->has = h;
+}
+
+void hostile_note_deleted(struct hostile_cluster *c, struct claim *claim)
+{
+	hostile_check_deleted(c, claim->had);
+	claim->has = NULL;
+	claim->source = NULL;
+}
+
 /* The snapshot has no topology: its ID names its node. */
-static void note_nodes(const struct ask *a, struct handed *h)
+static void take_created(struct ask *a)
 {
 	const Csi__V1__Volume *v = a->claim->kind == CLAIM_SNAPSHOT ? NULL : a->reply.volume.volume;
+	const char *handle = v ? v->volume_id : a->reply.snapshot.snapshot->snapshot_id;
+	bool on[HOSTILE_NODES];
 
 	for (size_t i = 0; i < HOSTILE_NODES; i++)
-		h->on[i] = !v && volume_id_names_node(h->handle, hostile_node_ids[i]);
+		on[i] = !v && volume_id_names_node(handle, hostile_node_ids[i]);
 	for (size_t i = 0; v && i < v->n_accessible_topology; i++) {
 		const char *node_id = csi_topology_node(HOSTILE_DRIVER, v->accessible_topology[i]);
 		size_t node = hostile_node_number(node_id);
 
 		assert(node < HOSTILE_NODES);
-		h->on[node] = true;
+		on[node] = true;
 	}
-}
-
-static void take_created(struct ask *a)
-{
-	struct claim *claim = a->claim;
-	const char *handle = claim->kind == CLAIM_SNAPSHOT ? a->reply.snapshot.snapshot->snapshot_id
-							   : a->reply.volume.volume->volume_id;
-	struct handed *before = claim->has;
-	struct handed *h = find_handed(a->cluster, handle);
-
-	assert(!h->claim || h->claim == claim); /* no handle has two names */
-	h->claim = claim;
-	h->is_deleting = h->is_replaced = false;
-	note_nodes(a, h);
-	hostile_check_given(a, h);
-	if (before && before != h)
-		before->is_replaced = true;
-	claim->has = h;
+	hostile_note_given(a->cluster, a->claim, handle, on);
 }
 
 static void take_answer(struct ask *a)
@@ -70,11 +80,10 @@ static void take_answer(struct ask *a)
 		take_created(a);
 		break;
 	case ASK_DELETE:
-		hostile_check_deleted(a->cluster, a->handed);
-		a->claim->has = NULL;
-		a->claim->source = NULL;
+		hostile_note_deleted(a->cluster, a->claim);
 		break;
 	case ASK_CHANGE:
+	case ASK_SHOW:
 		break;
 	}
 }
@@ -85,32 +94,44 @@ static void finish(void *user, struct error *error)
 
 	assert(!a->is_over);
 	a->is_over = true;
-	a->claim->is_busy = false;
+	if (a->claim)
+		a->claim->is_busy = false;
+	else
+		a->cluster->group.is_busy = false;
 	if (error)
 		fuzz_error(error);
-	else
+	else if (a->claim)
 		take_answer(a);
+	else
+		hostile_group_ended(a);
 }
 
-static struct ask *ask_new(struct hostile_cluster *c, enum ask_kind kind, struct claim *claim)
+void hostile_note_began(struct hostile_cluster *c, struct claim *claim)
+{
+	claim->had = claim->has;
+	claim->was_there = hostile_is_there(c, claim->has);
+	for (size_t i = 0; i < HOSTILE_NODES; i++)
+		claim->source_was_on[i] =
+			claim->source && hostile_can_be_on(c, hostile_node_ids[i], claim->source);
+}
+
+struct ask *hostile_ask(struct hostile_cluster *c, enum ask_kind kind, struct claim *claim)
 {
 	struct ask *a = x_calloc(1, sizeof(*a));
 
-	*a = (struct ask){.next = c->asks,
-		.cluster = c,
-		.kind = kind,
-		.claim = claim,
-		.handed = claim->has,
-		.was_there = hostile_is_there(c, claim->has),
-		.arena = arena_new(1 << 20)};
-	for (size_t i = 0; i < HOSTILE_NODES && claim->source; i++)
-		a->source_was_on[i] = hostile_can_be_on(c, hostile_node_ids[i], claim->source);
-	claim->is_busy = true;
+	*a = (struct ask){
+		.next = c->asks, .cluster = c, .kind = kind, .claim = claim, .arena = arena_new(1 << 20)};
+	if (claim) {
+		hostile_note_began(c, claim);
+		claim->is_busy = true;
+	} else {
+		c->group.is_busy = true;
+	}
 	c->asks = a;
 	return a;
 }
 
-static struct waiter waiter_of(struct ask *a)
+struct waiter hostile_waiter(struct ask *a)
 {
 	return (struct waiter){.arena = a->arena,
 		.deadline_ns = DEADLINE_NONE,
@@ -155,9 +176,9 @@ static void add_parameter(
 
 static void create_volume(struct hostile_cluster *c, struct claim *claim)
 {
-	struct ask *a = ask_new(c, ASK_CREATE, claim);
+	struct ask *a = hostile_ask(c, ASK_CREATE, claim);
 	Csi__V1__CreateVolumeRequest *q = arena_alloc(a->arena, sizeof(*q));
-	const struct waiter waiter = waiter_of(a);
+	const struct waiter waiter = hostile_waiter(a);
 
 	csi__v1__create_volume_request__init(q);
 	csi__v1__create_volume_response__init(&a->reply.volume);
@@ -178,9 +199,9 @@ static void create_volume(struct hostile_cluster *c, struct claim *claim)
 
 static void create_snapshot(struct hostile_cluster *c, struct claim *claim)
 {
-	struct ask *a = ask_new(c, ASK_CREATE, claim);
+	struct ask *a = hostile_ask(c, ASK_CREATE, claim);
 	Csi__V1__CreateSnapshotRequest *q = arena_alloc(a->arena, sizeof(*q));
-	const struct waiter waiter = waiter_of(a);
+	const struct waiter waiter = hostile_waiter(a);
 
 	csi__v1__create_snapshot_request__init(q);
 	csi__v1__create_snapshot_response__init(&a->reply.snapshot);
@@ -222,8 +243,8 @@ void hostile_delete(struct hostile_cluster *c, struct claim *claim)
 {
 	if (claim->is_busy || !claim->has)
 		return;
-	struct ask *a = ask_new(c, ASK_DELETE, claim);
-	const struct waiter waiter = waiter_of(a);
+	struct ask *a = hostile_ask(c, ASK_DELETE, claim);
+	const struct waiter waiter = hostile_waiter(a);
 
 	claim->has->is_deleting = true;
 	if (claim->kind == CLAIM_SNAPSHOT) {
@@ -244,11 +265,11 @@ void hostile_delete(struct hostile_cluster *c, struct claim *claim)
 static void expand(struct hostile_cluster *c, struct ask *a)
 {
 	Csi__V1__ControllerExpandVolumeRequest *q = arena_alloc(a->arena, sizeof(*q));
-	const struct waiter waiter = waiter_of(a);
+	const struct waiter waiter = hostile_waiter(a);
 
 	csi__v1__controller_expand_volume_request__init(q);
 	csi__v1__controller_expand_volume_response__init(&a->reply.expanded);
-	q->volume_id = arena_strdup(a->arena, a->handed->handle);
+	q->volume_id = arena_strdup(a->arena, a->claim->has->handle);
 	q->capacity_range = make_range(a->arena, 2 * HONEST_GIB);
 	controller_expand(c->controller, &waiter, q, &a->reply.expanded);
 }
@@ -257,13 +278,13 @@ static void modify(struct hostile_cluster *c, struct ask *a)
 {
 	Csi__V1__ControllerModifyVolumeRequest *q = arena_alloc(a->arena, sizeof(*q));
 	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry *e = arena_alloc(a->arena, sizeof(*e));
-	const struct waiter waiter = waiter_of(a);
+	const struct waiter waiter = hostile_waiter(a);
 
 	csi__v1__controller_modify_volume_request__init(q);
 	csi__v1__controller_modify_volume_request__mutable_parameters_entry__init(e);
 	e->key = arena_strdup(a->arena, "eraseafter");
 	e->value = arena_strdup(a->arena, "false");
-	q->volume_id = arena_strdup(a->arena, a->handed->handle);
+	q->volume_id = arena_strdup(a->arena, a->claim->has->handle);
 	q->n_mutable_parameters = 1;
 	q->mutable_parameters = arena_alloc(a->arena, sizeof(*q->mutable_parameters));
 	q->mutable_parameters[0] = e;
@@ -274,7 +295,7 @@ void hostile_change(struct hostile_cluster *c, struct claim *claim)
 {
 	if (claim->is_busy || !claim->has || claim->kind == CLAIM_SNAPSHOT)
 		return;
-	struct ask *a = ask_new(c, ASK_CHANGE, claim);
+	struct ask *a = hostile_ask(c, ASK_CHANGE, claim);
 
 	if (fuzz_byte(&c->in) & 1)
 		modify(c, a);
@@ -291,7 +312,7 @@ static void check_entry(const Csi__V1__Volume *v)
 			v->volume_id, csi_topology_node(HOSTILE_DRIVER, v->accessible_topology[i])));
 }
 
-static void list_volumes(struct hostile_cluster *c, struct arena *arena)
+static bool list_volumes(struct hostile_cluster *c, struct arena *arena)
 {
 	Csi__V1__ListVolumesRequest q;
 	Csi__V1__ListVolumesResponse reply;
@@ -299,16 +320,18 @@ static void list_volumes(struct hostile_cluster *c, struct arena *arena)
 
 	csi__v1__list_volumes_request__init(&q);
 	csi__v1__list_volumes_response__init(&reply);
-	if (controller_list(c->controller, arena, &q, &reply, &err) < 0)
+	int rv = controller_list(c->controller, arena, &q, &reply, &err);
+	if (rv < 0)
 		fuzz_error(err);
 	for (size_t i = 0; i < reply.n_entries; i++) {
 		check_entry(reply.entries[i]->volume);
 		assert(i == 0 || !str_eq(reply.entries[i]->volume->volume_id,
 					 reply.entries[i - 1]->volume->volume_id));
 	}
+	return rv == 0;
 }
 
-static void list_snapshots(struct hostile_cluster *c, struct arena *arena)
+static bool list_snapshots(struct hostile_cluster *c, struct arena *arena)
 {
 	Csi__V1__ListSnapshotsRequest q;
 	Csi__V1__ListSnapshotsResponse reply;
@@ -316,10 +339,12 @@ static void list_snapshots(struct hostile_cluster *c, struct arena *arena)
 
 	csi__v1__list_snapshots_request__init(&q);
 	csi__v1__list_snapshots_response__init(&reply);
-	if (controller_list_snapshots(c->controller, arena, &q, &reply, &err) < 0)
+	int rv = controller_list_snapshots(c->controller, arena, &q, &reply, &err);
+	if (rv < 0)
 		fuzz_error(err);
 	for (size_t i = 0; i < reply.n_entries; i++)
 		assert(volume_handle_valid(reply.entries[i]->snapshot->snapshot_id));
+	return rv == 0;
 }
 
 static void ask_capacity(struct hostile_cluster *c, struct arena *arena)
@@ -335,11 +360,12 @@ static void ask_capacity(struct hostile_cluster *c, struct arena *arena)
 	assert(reply.available_capacity >= 0);
 }
 
-void hostile_list(struct hostile_cluster *c)
+bool hostile_list(struct hostile_cluster *c)
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new(1 << 20);
+	bool has_volumes = list_volumes(c, arena);
+	bool has_snapshots = list_snapshots(c, arena);
 
-	list_volumes(c, arena);
-	list_snapshots(c, arena);
 	ask_capacity(c, arena);
+	return has_volumes && has_snapshots;
 }

@@ -16,7 +16,7 @@
 #define STEPS_MAX    200
 #define LEASE_NS     (90 * NS_PER_S)
 #define TICK_NS      (20 * NS_PER_S)
-#define EVIL         HOSTILE_HONEST
+#define SILENT       2 /* a report without volumes, as a bit of the byte for the object */
 #define DRAIN_ROUNDS 1000
 
 const char *const hostile_node_ids[HOSTILE_NODES + 1] = {"n1", "n2", "evil", NULL};
@@ -33,8 +33,8 @@ static const struct claim claims[HOSTILE_CLAIMS] = {
 	{.name = "snapshot-1", .kind = CLAIM_SNAPSHOT},
 	{.name = "snapshot-2", .kind = CLAIM_SNAPSHOT},
 };
-static const char *const names[HOSTILE_CLAIMS] = {
-	"pvc-1", "pvc-2", "pvc-cache", "pvc-clone", "snapshot-1", "snapshot-2"};
+static const char *const names[] = {
+	"pvc-1", "pvc-2", "pvc-cache", "pvc-clone", "snapshot-1", "snapshot-2", HOSTILE_GROUP};
 
 enum action {
 	CREATE,
@@ -45,11 +45,14 @@ enum action {
 	ANSWER_ALL, /* calls to honest nodes, and those that follow */
 	LOSE,       /* one call: its outcome is not known */
 	STAGE,
-	REPORT, /* of an honest node */
+	REPORT, /* of an honest node, at first without its volumes */
 	LIE,    /* a report of the node that lies */
 	TICK,
 	CRASH,   /* of an honest node, until it reports again */
 	RESTART, /* of the controller */
+	GROUP,   /* a group snapshot is made */
+	UNGROUP, /* and deleted */
+	SHOW,    /* and looked at */
 	N_ACTIONS,
 };
 
@@ -98,9 +101,16 @@ static uint64_t now_ns(void *user)
 
 static size_t list_nodes(void *self, const char *const **ret)
 {
-	(void)self;
+	const struct hostile_cluster *c = self;
+
 	*ret = hostile_node_ids;
-	return HOSTILE_NODES;
+	return c->is_rid ? HOSTILE_HONEST : HOSTILE_NODES;
+}
+
+static bool has_node(void *self, const char *node_id)
+{
+	return !((const struct hostile_cluster *)self)->is_rid ||
+	       hostile_node_number(node_id) != HOSTILE_EVIL;
 }
 
 static void keep_record(void *user, struct pmem_volume *record, const struct error *error)
@@ -208,7 +218,7 @@ static const ProtobufCMessage *make_reply(
 {
 	const ProtobufCMessage *reply = NULL;
 
-	if (p->at == EVIL) {
+	if (p->at == HOSTILE_EVIL) {
 		reply = liar_reply(&c->liar, &c->in, p->request, p->reply_type, arena, err);
 		reply = reply ? send_message(reply, arena) : NULL;
 		if (!reply && !*err)
@@ -239,10 +249,10 @@ static void answer_one(struct hostile_cluster *c, uint8_t which)
 		answer(c, which % c->n_pending);
 }
 
-static void answer_all(struct hostile_cluster *c)
+void hostile_answer_all(struct hostile_cluster *c)
 {
 	for (size_t i = 0; i < c->n_pending;) {
-		if (c->pending[i].at == EVIL) {
+		if (c->pending[i].at == HOSTILE_EVIL) {
 			i++;
 			continue;
 		}
@@ -261,12 +271,23 @@ static void lose(struct hostile_cluster *c, uint8_t which)
 	if (c->n_pending == 0)
 		return;
 	p = take_pending(c, (which >> 1) % c->n_pending);
-	if ((which & 1) && p.at != EVIL) {
+	if ((which & 1) && p.at != HOSTILE_EVIL) {
 		(void)make_reply(c, &p, arena, &err);
 		error_clear(&err);
 	}
 	err_set(&err, ERR_UNAVAILABLE, "the connection is lost");
 	end_call(&p, NULL, err);
+}
+
+void hostile_lose_rest(struct hostile_cluster *c)
+{
+	for (size_t n = c->n_pending; n > 0; n--) {
+		struct error *err = NULL;
+		struct pending p = take_pending(c, 0);
+
+		err_set(&err, ERR_DEADLINE, "the node does not answer");
+		end_call(&p, NULL, err);
+	}
 }
 
 /* All calls, and those that follow, end without an answer. */
@@ -298,24 +319,28 @@ static void send_report(struct hostile_cluster *c, size_t node,
 		method->start(c->registry, &r.grpc, received, &reply);
 }
 
-static void report(struct hostile_cluster *c, size_t node)
+void hostile_report(struct hostile_cluster *c, size_t node, bool is_silent)
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new(LIMIT_ARENA_BYTES);
 
-	if (node == EVIL) {
-		send_report(c, node, liar_report(&c->liar, &c->in, arena), arena);
+	if (node == HOSTILE_EVIL) {
+		struct span nothing = {0};
+		struct span *in = is_silent ? &nothing : &c->in;
+
+		send_report(c, node, liar_report(&c->liar, in, is_silent, arena), arena);
 		return;
 	}
 	c->is_up[node] = true;
-	send_report(c, node, honest_node_report(&c->honest[node], arena), arena);
+	c->is_silent[node] = is_silent;
+	send_report(c, node, honest_node_report(&c->honest[node], is_silent, arena), arena);
 }
 
 /* Honest nodes repeat their registrations several times in a lease. */
-static void tick(struct hostile_cluster *c)
+void hostile_tick(struct hostile_cluster *c)
 {
 	for (size_t i = 0; i < HOSTILE_HONEST; i++) {
 		if (c->is_up[i])
-			report(c, i);
+			hostile_report(c, i, c->is_silent[i]);
 	}
 	c->now_ns += TICK_NS;
 	registry_tick(c->registry);
@@ -378,7 +403,7 @@ static void stop_controller(struct hostile_cluster *c)
 	node_table_free(c->table);
 }
 
-static void restart(struct hostile_cluster *c)
+void hostile_restart(struct hostile_cluster *c)
 {
 	stop_controller(c);
 	start_controller(c);
@@ -407,7 +432,7 @@ static void run_step(struct hostile_cluster *c)
 		answer_one(c, which);
 		break;
 	case ANSWER_ALL:
-		answer_all(c);
+		hostile_answer_all(c);
 		break;
 	case LOSE:
 		lose(c, which);
@@ -416,19 +441,28 @@ static void run_step(struct hostile_cluster *c)
 		stage(c, claim);
 		break;
 	case REPORT:
-		report(c, which % HOSTILE_HONEST);
+		hostile_report(c, which % HOSTILE_HONEST, which & SILENT);
 		break;
 	case LIE:
-		report(c, EVIL);
+		hostile_report(c, HOSTILE_EVIL, which & SILENT);
 		break;
 	case TICK:
-		tick(c);
+		hostile_tick(c);
 		break;
 	case CRASH:
 		c->is_up[which % HOSTILE_HONEST] = false;
 		break;
 	case RESTART:
-		restart(c);
+		hostile_restart(c);
+		break;
+	case GROUP:
+		hostile_group_create(c, which);
+		break;
+	case UNGROUP:
+		hostile_group_delete(c);
+		break;
+	case SHOW:
+		hostile_group_show(c);
 		break;
 	case N_ACTIONS:
 		break;
@@ -441,10 +475,10 @@ static void open_cluster(struct hostile_cluster *c, struct span in)
 	struct error *err = NULL;
 
 	*c = (struct hostile_cluster){.in = in, .now_ns = NS_PER_S};
-	c->cluster = (struct cluster_nodes){.list = list_nodes};
+	c->cluster = (struct cluster_nodes){.list = list_nodes, .has = has_node, .self = c};
 	c->caller = (struct node_caller){.call = call_node, .self = c};
-	c->liar = (struct liar){hostile_node_ids[EVIL], hostile_endpoints[EVIL], hostile_node_ids,
-		hostile_endpoints, HOSTILE_NODES, names, HOSTILE_CLAIMS};
+	c->liar = (struct liar){hostile_node_ids[HOSTILE_EVIL], hostile_endpoints[HOSTILE_EVIL],
+		hostile_node_ids, hostile_endpoints, HOSTILE_NODES, names, ARRAY_SIZE(names)};
 	for (size_t i = 0; i < HOSTILE_CLAIMS; i++)
 		c->claims[i] = claims[i];
 	for (size_t i = 0; i < HOSTILE_HONEST; i++)
@@ -458,9 +492,9 @@ static void open_cluster(struct hostile_cluster *c, struct span in)
 	start_controller(c);
 	/* All nodes are there before the start window is over. */
 	for (size_t i = 0; i < HOSTILE_HONEST; i++)
-		report(c, i);
+		hostile_report(c, i, /* is_silent= */ false);
 	c->now_ns += LEASE_NS - NS_PER_S;
-	tick(c);
+	hostile_tick(c);
 }
 
 void hostile_cluster_run(struct span in)
@@ -470,6 +504,7 @@ void hostile_cluster_run(struct span in)
 	open_cluster(c, in);
 	for (unsigned i = 0; i < STEPS_MAX && c->in.n > 0; i++)
 		run_step(c);
+	hostile_check_end(c);
 	stop_controller(c);
 	memory_records_free(c->memory);
 	loop_free(c->loop);

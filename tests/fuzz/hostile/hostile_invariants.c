@@ -5,8 +5,8 @@
 #include "base/str.h"
 #include "fuzz/hostile/hostile_private.h"
 
-/* The handle of what @request is about; NULL: none. @ret_deletes: it does not have to be where the call goes.
- */
+/* The handle of what @request is about, unless that is a group; NULL: none. @ret_deletes: it does not have to
+ * be where the call goes. */
 static const char *handle_of(const ProtobufCMessage *request, bool *ret_deletes)
 {
 	const ProtobufCMessageDescriptor *type = request->descriptor;
@@ -63,12 +63,36 @@ bool hostile_can_be_on(struct hostile_cluster *c, const char *node_id, const cha
 	       pmem_volume_has_node(record, node_id);
 }
 
+/* Each snapshot of a group has a record of its own. */
+static void check_group_made(
+	struct hostile_cluster *c, const char *node_id, const Csi__V1__CreateVolumeGroupSnapshotRequest *q)
+{
+	char name[VOLUME_NAME_MAX + 1];
+
+	for (size_t i = 0; i < q->n_source_volume_ids; i++) {
+		volume_group_member_name(q->name, q->source_volume_ids[i], name);
+		check_made(c, node_id, name);
+		assert(!volume_id_names_other_node(q->source_volume_ids[i], node_id));
+	}
+}
+
 void hostile_check_call(struct hostile_cluster *c, const char *node_id, const ProtobufCMessage *request)
 {
 	const char *name = name_of(request);
+	const char *handle;
 	bool deletes;
-	const char *handle = handle_of(request, &deletes);
 
+	if (request->descriptor == &csi__v1__create_volume_group_snapshot_request__descriptor) {
+		check_group_made(c, node_id, (const Csi__V1__CreateVolumeGroupSnapshotRequest *)request);
+		return;
+	}
+	if (request->descriptor == &csi__v1__get_volume_group_snapshot_request__descriptor) {
+		assert(volume_id_names_node(
+			((const Csi__V1__GetVolumeGroupSnapshotRequest *)request)->group_snapshot_id,
+			node_id));
+		return;
+	}
+	handle = handle_of(request, &deletes);
 	if (name)
 		check_made(c, node_id, name);
 	if (!handle)
@@ -79,23 +103,27 @@ void hostile_check_call(struct hostile_cluster *c, const char *node_id, const Pr
 	assert(deletes || name || hostile_can_be_on(c, node_id, handle));
 }
 
-/* Finds the call of the provisioner that makes the volume @name. Return: NULL if no call does. */
-static const struct ask *find_making(const struct hostile_cluster *c, const char *name)
+/* Finds what is wanted as @name, and for which a call is in progress. Return: NULL if nothing is. */
+static const struct claim *find_making(const struct hostile_cluster *c, const char *name)
 {
-	const struct ask *a = c->asks;
-
-	while (a && (a->is_over || !str_eq(a->claim->name, name)))
-		a = a->next;
-	return a;
+	for (size_t i = 0; i < HOSTILE_CLAIMS; i++) {
+		if (c->claims[i].is_busy && str_eq(c->claims[i].name, name))
+			return &c->claims[i];
+	}
+	for (size_t i = 0; i < HOSTILE_MEMBERS && c->group.is_busy; i++) {
+		if (str_eq(c->group.members[i].name, name))
+			return &c->group.members[i];
+	}
+	return NULL;
 }
 
 /* The source may have left the node since the call began. */
 static void check_added(struct hostile_cluster *c, const struct pmem_volume *v, const char *node_id)
 {
-	const struct ask *a = find_making(c, v->volume_name);
+	const struct claim *claim = find_making(c, v->volume_name);
 
-	assert(a);
-	assert(!v->source || a->source_was_on[hostile_node_number(node_id)] ||
+	assert(claim);
+	assert(!v->source || claim->source_was_on[hostile_node_number(node_id)] ||
 		hostile_can_be_on(c, node_id, v->source));
 }
 
@@ -131,16 +159,17 @@ bool hostile_is_there(struct hostile_cluster *c, const struct handed *h)
 	return false;
 }
 
-void hostile_check_given(const struct ask *a, const struct handed *handed)
+void hostile_check_given(const struct handed *handed)
 {
+	const struct claim *claim = handed->claim;
 	size_t n = 0;
 
 	for (size_t i = 0; i < HOSTILE_NODES; i++) {
 		n += handed->on[i];
-		assert(!handed->on[i] || is_minted(handed->claim, handed->handle, i));
+		assert(!handed->on[i] || is_minted(claim, handed->handle, i));
 	}
 	assert(n > 0 || !volume_id_has_node(handed->handle));
-	assert(!a->was_there || a->handed == handed || a->handed->is_deleting);
+	assert(!claim->was_there || claim->had == handed || claim->had->is_deleting);
 }
 
 void hostile_check_deletion(
@@ -186,8 +215,16 @@ static void check_table(struct hostile_cluster *c)
 	}
 }
 
+/* A call that waits for a node has asked it. */
+static void check_asks(const struct hostile_cluster *c)
+{
+	for (const struct ask *a = c->asks; a && c->n_pending == 0; a = a->next)
+		assert(a->is_over);
+}
+
 void hostile_check_state(struct hostile_cluster *c)
 {
+	check_asks(c);
 	check_volumes(c);
 	check_table(c);
 }

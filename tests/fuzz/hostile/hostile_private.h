@@ -12,9 +12,12 @@
 #include "unit/resources/memory_records.h"
 
 #define HOSTILE_DRIVER  "pmem-csi.example"
+#define HOSTILE_GROUP   "groupsnapshot-1"
 #define HOSTILE_HONEST  2 /* nodes; the one after them lies */
 #define HOSTILE_NODES   3
+#define HOSTILE_EVIL    2 /* its number */
 #define HOSTILE_CLAIMS  6
+#define HOSTILE_MEMBERS 2 /* snapshots of a group */
 #define HOSTILE_HANDED  128
 #define HOSTILE_PENDING 64
 
@@ -28,11 +31,24 @@ struct claim {
 	bool is_restored;   /* the source is a snapshot */
 	struct handed *has; /* NULL: nothing was given out for it */
 	bool is_busy;       /* a call for it is in progress */
+	/* When that call began: */
+	struct handed *had;
+	bool was_there;                    /* an honest node that was connected had that */
+	bool source_was_on[HOSTILE_NODES]; /* as far as records said */
+};
+
+/* A group snapshot that the provisioner wants: of the same volumes until it is deleted. */
+struct group {
+	struct claim members[HOSTILE_MEMBERS]; /* without a source: none is chosen yet */
+	char names[HOSTILE_MEMBERS][VOLUME_NAME_MAX + 1];
+	char id[VOLUME_ID_MAX + 1]; /* "": nothing was given out */
+	bool is_busy;
 };
 
 /* A handle that the controller has given out. */
 struct handed {
 	char handle[VOLUME_HANDLE_MAX + 1];
+	char name[VOLUME_NAME_MAX + 1];
 	const struct claim *claim;
 	bool on[HOSTILE_NODES]; /* the nodes that were named with it */
 	bool is_deleting;       /* the provisioner has asked for its deletion */
@@ -49,23 +65,22 @@ struct pending {
 	void *user;
 };
 
-enum ask_kind { ASK_CREATE, ASK_DELETE, ASK_CHANGE };
+enum ask_kind { ASK_CREATE, ASK_DELETE, ASK_CHANGE, ASK_SHOW };
 
 /* A call of the provisioner. */
 struct ask {
 	struct ask *next;
 	struct hostile_cluster *cluster;
 	enum ask_kind kind;
-	struct claim *claim;
-	struct handed *handed;             /* that is deleted or changed, or was given out before */
-	bool was_there;                    /* an honest node that was connected when it began has that */
-	bool source_was_on[HOSTILE_NODES]; /* when it began, as far as records say */
+	struct claim *claim; /* NULL: it is about the group */
 	struct arena *arena;
 	bool is_over;
 	union {
 		Csi__V1__CreateVolumeResponse volume;
 		Csi__V1__CreateSnapshotResponse snapshot;
 		Csi__V1__ControllerExpandVolumeResponse expanded;
+		Csi__V1__CreateVolumeGroupSnapshotResponse group;
+		Csi__V1__GetVolumeGroupSnapshotResponse shown;
 	} reply;
 };
 
@@ -81,8 +96,11 @@ struct hostile_cluster {
 	struct memory_records *memory;
 	struct honest_node honest[HOSTILE_HONEST];
 	bool is_up[HOSTILE_HONEST];
+	bool is_silent[HOSTILE_HONEST]; /* it registers without its volumes, as a driver that starts */
 	struct liar liar;
+	bool is_rid; /* the node that lies was taken out of the cluster */
 	struct claim claims[HOSTILE_CLAIMS];
+	struct group group;
 	struct handed handed[HOSTILE_HANDED];
 	size_t n_handed;
 	struct pending pending[HOSTILE_PENDING];
@@ -107,8 +125,55 @@ void hostile_create(struct hostile_cluster *c, struct claim *claim);
 void hostile_delete(struct hostile_cluster *c, struct claim *claim);
 void hostile_change(struct hostile_cluster *c, struct claim *claim);
 
-/** hostile_list() - the provisioner lists volumes, snapshots and capacity. */
-void hostile_list(struct hostile_cluster *c);
+/** hostile_list() - the provisioner lists volumes, snapshots and capacity. Return: whether all calls have
+ * succeeded. */
+bool hostile_list(struct hostile_cluster *c);
+
+/** hostile_ask() - begin a call, which ask_finish() of its waiter ends. @claim: NULL: it is about the group.
+ * hostile_waiter(): that of @a. */
+struct ask *hostile_ask(struct hostile_cluster *c, enum ask_kind kind, struct claim *claim);
+struct waiter hostile_waiter(struct ask *a);
+
+/** hostile_note_began() - note what is known of @claim when a call for it begins. */
+void hostile_note_began(struct hostile_cluster *c, struct claim *claim);
+
+/** hostile_note_given() - note that @handle was given out for @claim, on the nodes @on. */
+void hostile_note_given(
+	struct hostile_cluster *c, struct claim *claim, const char *handle, const bool on[HOSTILE_NODES]);
+
+/** hostile_note_deleted() - note that the controller says that @claim is gone. */
+void hostile_note_deleted(struct hostile_cluster *c, struct claim *claim);
+
+/* hostile_groups.c */
+
+/** hostile_group_create() - the snapshotter asks for the group; without effect where there are no volumes to
+ * take it of. hostile_group_delete(), hostile_group_show(): for what it has of it. */
+void hostile_group_create(struct hostile_cluster *c, uint8_t which);
+void hostile_group_delete(struct hostile_cluster *c);
+void hostile_group_show(struct hostile_cluster *c);
+
+/** hostile_group_ended() - the call @a about the group has succeeded. */
+void hostile_group_ended(struct ask *a);
+
+/* hostile_cluster.c */
+
+/** hostile_report() - @node registers. @is_silent: without its volumes; the node that lies says what the
+ * input says otherwise */
+void hostile_report(struct hostile_cluster *c, size_t node, bool is_silent);
+
+/** hostile_tick() - a part of a lease passes. hostile_restart(): the controller starts again.
+ * hostile_answer_all(): honest nodes answer all calls, and those that follow. hostile_lose_rest(): the calls
+ * that are left end at their deadlines; those that follow are not answered yet. */
+void hostile_tick(struct hostile_cluster *c);
+void hostile_restart(struct hostile_cluster *c);
+void hostile_answer_all(struct hostile_cluster *c);
+void hostile_lose_rest(struct hostile_cluster *c);
+
+/* hostile_end.c */
+
+/** hostile_check_end() - after a history nothing waits for ever: neither while the node that lies registers
+ * and says nothing else, nor after it was taken out of the cluster. */
+void hostile_check_end(struct hostile_cluster *c);
 
 /* hostile_invariants.c: they end the program when one is broken. */
 
@@ -127,8 +192,8 @@ bool hostile_is_there(struct hostile_cluster *c, const struct handed *h);
  * volume, or of the Go driver, names no node: its record does, until it is deleted. */
 bool hostile_can_be_on(struct hostile_cluster *c, const char *node_id, const char *handle);
 
-/** hostile_check_given() - @handed is given out as the answer to @a. */
-void hostile_check_given(const struct ask *a, const struct handed *handed);
+/** hostile_check_given() - @handed is given out for its claim. */
+void hostile_check_given(const struct handed *handed);
 
 /** hostile_check_deletion() - the honest node @n is about to delete @v. */
 void hostile_check_deletion(
@@ -137,5 +202,5 @@ void hostile_check_deletion(
 /** hostile_check_deleted() - @handed is gone, as the controller says. */
 void hostile_check_deleted(struct hostile_cluster *c, const struct handed *handed);
 
-/** hostile_check_state() - after each step: volumes and the table of nodes. */
+/** hostile_check_state() - after each step: calls, volumes and the table of nodes. */
 void hostile_check_state(struct hostile_cluster *c);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "csi/csi_groups.h"
 #include "csi/reply.h"
 #include "fuzz/fuzz.h"
 #include "net/grpc/grpc_protobuf.h"
@@ -117,6 +118,49 @@ static void lie_of_snapshot(const struct liar *l, struct span *in, const Csi__V1
 	m->snapshot = csi_snapshot(&s, arena);
 }
 
+static Csi__V1__VolumeGroupSnapshot *lie_of_group(const struct liar *l, struct span *in, const char *id,
+	char *const *sources, size_t n, struct arena *arena)
+{
+	Csi__V1__Snapshot **list = arena_alloc(arena, n * sizeof(*list));
+	const char *group = choose_id(l, in, id, arena);
+	char name[VOLUME_NAME_MAX + 1];
+	char truth[VOLUME_ID_MAX + 1];
+
+	for (size_t i = 0; i < n; i++) {
+		volume_group_member_name(l->names[l->n_names - 1], sources[i], name);
+		volume_id_mint(name, l->node_id, truth);
+		const struct csi_snapshot s = {.id = choose_id(l, in, truth, arena),
+			.source = choose_id(l, in, sources[i], arena),
+			.group = choose_id(l, in, id, arena),
+			.size_bytes = (uint64_t)choose_bytes(in, GIB),
+			.taken_s = 1,
+			.ready = true};
+		list[i] = csi_snapshot(&s, arena);
+	}
+	return csi_group(group, list, n, arena);
+}
+
+static void lie_of_new_group(const struct liar *l, struct span *in,
+	const Csi__V1__CreateVolumeGroupSnapshotRequest *q, Csi__V1__CreateVolumeGroupSnapshotResponse *m,
+	struct arena *arena)
+{
+	char id[VOLUME_ID_MAX + 1];
+
+	volume_group_id(q->name, l->node_id, id);
+	m->group_snapshot = lie_of_group(
+		l, in, id, q->source_volume_ids, choose(in, 2) == 0 ? q->n_source_volume_ids : 1, arena);
+}
+
+/* Its snapshots are of volumes whose handles are names of others. */
+static void lie_of_known_group(const struct liar *l, struct span *in,
+	const Csi__V1__GetVolumeGroupSnapshotRequest *q, Csi__V1__GetVolumeGroupSnapshotResponse *m,
+	struct arena *arena)
+{
+	char *sources[] = {choose_id(l, in, choose_name(l, in), arena)};
+
+	m->group_snapshot = lie_of_group(l, in, q->group_snapshot_id, sources, ARRAY_SIZE(sources), arena);
+}
+
 /* Fills @m, which is a reply to @q that says nothing. */
 static void fill(const struct liar *l, struct span *in, const ProtobufCMessage *q, ProtobufCMessage *m,
 	struct arena *arena)
@@ -129,6 +173,12 @@ static void fill(const struct liar *l, struct span *in, const ProtobufCMessage *
 			(Csi__V1__CreateSnapshotResponse *)m, arena);
 	else if (q->descriptor == &csi__v1__controller_expand_volume_request__descriptor)
 		((Csi__V1__ControllerExpandVolumeResponse *)m)->capacity_bytes = choose_bytes(in, 2 * GIB);
+	else if (q->descriptor == &csi__v1__create_volume_group_snapshot_request__descriptor)
+		lie_of_new_group(l, in, (const Csi__V1__CreateVolumeGroupSnapshotRequest *)q,
+			(Csi__V1__CreateVolumeGroupSnapshotResponse *)m, arena);
+	else if (q->descriptor == &csi__v1__get_volume_group_snapshot_request__descriptor)
+		lie_of_known_group(l, in, (const Csi__V1__GetVolumeGroupSnapshotRequest *)q,
+			(Csi__V1__GetVolumeGroupSnapshotResponse *)m, arena);
 }
 
 const ProtobufCMessage *liar_reply(const struct liar *l, struct span *in, const ProtobufCMessage *request,
@@ -208,7 +258,7 @@ static Registry__V0__RegionCapacity *lie_of_region(struct span *in, struct arena
 }
 
 const Registry__V0__RegisterControllerRequest *liar_report(
-	const struct liar *l, struct span *in, struct arena *arena)
+	const struct liar *l, struct span *in, bool is_silent, struct arena *arena)
 {
 	Registry__V0__RegisterControllerRequest *m = arena_alloc(arena, sizeof(*m));
 	size_t whose = choose(in, 16);
@@ -223,6 +273,8 @@ const Registry__V0__RegisterControllerRequest *liar_report(
 	m->n_regions = 1;
 	m->regions = arena_alloc(arena, sizeof(*m->regions));
 	m->regions[0] = lie_of_region(in, arena);
+	if (is_silent)
+		return m;
 	m->inventory = arena_alloc(arena, sizeof(*m->inventory));
 	registry__v0__inventory__init(m->inventory);
 	m->inventory->volumes = arena_alloc(arena, VOLUMES_MAX * sizeof(*m->inventory->volumes));

@@ -21,7 +21,7 @@ struct liar {
 	const char *const *nodes; /* IDs, the last of which is that of the liar; as many as endpoints */
 	const char *const *endpoints;
 	size_t n_nodes;
-	const char *const *names; /* of volumes and snapshots */
+	const char *const *names; /* of volumes and snapshots; the last is that of a group */
 	size_t n_names;
 };
 
@@ -29,6 +29,6 @@ struct liar {
 const ProtobufCMessage *liar_reply(const struct liar *l, struct span *in, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *type, struct arena *arena, struct error **err);
 
-/** liar_report() - a registration, in @arena. */
+/** liar_report() - a registration, in @arena. @is_silent: it does not say which volumes there are */
 const Registry__V0__RegisterControllerRequest *liar_report(
-	const struct liar *l, struct span *in, struct arena *arena);
+	const struct liar *l, struct span *in, bool is_silent, struct arena *arena);
