@@ -42,14 +42,14 @@ static bool may_be_evil(struct hostile_cluster *c, const char *name)
 	return record && pmem_volume_has_node(record, hostile_node_ids[HOSTILE_EVIL]);
 }
 
-/* Whether the name belongs to a volume that was deleted while its node was gone. No claim gets that name
- * again. */
-static bool is_retained(struct hostile_cluster *c, const char *name)
+/* Whether the name belongs to a volume that was deleted and is still recorded: its node is gone, or one has a
+ * copy that was in use. No claim gets that name again. */
+static bool is_used_up(struct hostile_cluster *c, const char *name)
 {
 	const struct volume_key key = volume_key_of_name(name);
 	CLEANUP(pmem_volume_freep) struct pmem_volume *record = hostile_record(c, &key);
 
-	return record && record->retained;
+	return record && (record->retained || record->deleting);
 }
 
 static bool is_stuck(struct hostile_cluster *c, const struct claim *claim)
@@ -95,7 +95,7 @@ static void check_created(struct hostile_cluster *c)
 {
 	for (size_t i = 0; i < HOSTILE_CLAIMS; i++)
 		assert(!is_new(&c->claims[i]) || is_stuck(c, &c->claims[i]) ||
-			is_retained(c, c->claims[i].name));
+			is_used_up(c, c->claims[i].name));
 }
 
 static void check_flow(struct hostile_cluster *c)
