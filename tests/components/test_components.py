@@ -38,14 +38,14 @@ def table():
 
 
 @functools.lru_cache(maxsize=None)
-def render(overlay, *components, namespace=NAMESPACE):
+def render(overlay, *components, namespace=NAMESPACE, patches=""):
     """Objects by kind and name; unless it is said which, in another namespace, which is to be followed."""
     build = TREE / "build"
     build.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="components.", dir=build) as folder:
         paths = ", ".join(f"../../manifests/{component}" for component in components)
         (pathlib.Path(folder) / "kustomization.yaml").write_text(
-            f"namespace: {namespace}\nresources: [../../manifests/{overlay}]\ncomponents: [{paths}]\n", encoding="utf-8")
+            f"namespace: {namespace}\nresources: [../../manifests/{overlay}]\ncomponents: [{paths}]\n{patches}", encoding="utf-8")
         text = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
     return {(it["kind"], it["metadata"]["name"]): it for it in yaml.load_all(text, Loader=yaml.CSafeLoader)}
 
@@ -460,6 +460,29 @@ class Components(unittest.TestCase):
     def test_the_dashboard_is_labelled(self):
         for it, _ in self.of_kind("ConfigMap"):
             self.assertEqual(("pmem-csi-dashboard", "1"), (it["metadata"]["name"], it["metadata"]["labels"]["grafana_dashboard"]))
+
+    def test_objects_are_left_out_by_the_patches_of_the_documents(self):
+        """Those of docs/INSTALL.md, and their form with the targets that it and docs/UPGRADE.md name: nothing else changes."""
+        text = (TREE / "docs/INSTALL.md").read_text(encoding="utf-8")
+        patches = re.findall(r"^- target: .*\n  patch: .*\$patch: delete.*$", text, re.M)
+        self.assertEqual(len(patches), 2)
+        form = patches[0].partition("\n")[2]
+        named = re.findall(r"target\s+`(\{kind: .*?\})`", text + (TREE / "docs/UPGRADE.md").read_text(encoding="utf-8"))
+        self.assertEqual(len(named), 2)
+        patches += [f"- target: {target.replace('NAME', 'pmem-csi-sc-ext4')}\n{form}" for target in named]
+        targets = [it["target"] for it in yaml.safe_load("\n".join(patches))]
+        met = set()
+        for overlay in sorted(OVERLAYS):
+            with self.subTest(overlay=overlay):
+                left = render(overlay)
+                for i, target in enumerate(targets):
+                    gone = {key for key in left if re.fullmatch(target["kind"], key[0])
+                            and re.fullmatch(target.get("name", ".*"), key[1])}
+                    left = {key: it for key, it in left.items() if key not in gone}
+                    met |= {i} if gone else set()
+                # a target that is not there is no error
+                self.assertEqual(render(overlay, patches="\n".join(["patches:"] + patches) + "\n"), left)
+        self.assertEqual(met, set(range(len(targets))))
 
     def test_permissions_are_for_accounts_that_are_there(self):
         for it, after in self.of_kind("RoleBinding"):
