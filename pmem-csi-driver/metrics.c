@@ -70,6 +70,32 @@ static void add_gauge(
 	add_value(m, out, name, PROMETHEUS_GAUGE, help, (double)value);
 }
 
+static void add_of_service(
+	const struct metrics *m, struct buf *out, const char *name, const char *service, unsigned value)
+{
+	const struct prometheus_label labels[] = {{"driver_name", m->config.driver_name},
+		{"node", m->config.node_id}, {"service", service}, {0}};
+
+	prometheus_sample(out, name, labels, value);
+}
+
+static void add_workers(const struct metrics *m, struct buf *out, const struct metrics_work *w)
+{
+	static const char busy[] = "pmem_csi_workers_busy";
+	static const char limit[] = "pmem_csi_workers_limit";
+	bool has_own = w->node_workers.max > 0;
+
+	prometheus_family(out, busy, PROMETHEUS_GAUGE, "Threads that work on calls.");
+	add_of_service(m, out, busy, "other", w->workers.busy);
+	if (has_own)
+		add_of_service(m, out, busy, "Node", w->node_workers.busy);
+	prometheus_family(out, limit, PROMETHEUS_GAUGE,
+		"Threads that can work on calls; further calls are refused as unavailable.");
+	add_of_service(m, out, limit, "other", w->workers.max);
+	if (has_own)
+		add_of_service(m, out, limit, "Node", w->node_workers.max);
+}
+
 static void add_amounts(const struct metrics *m, struct buf *out, uint64_t regions_bytes)
 {
 	struct capacity c;
@@ -167,9 +193,7 @@ static void add_work(const struct metrics *m, struct buf *out)
 		add_value(m, out, "pmem_lvm_restarts_total", PROMETHEUS_COUNTER,
 			"How often the lvm helper process died or had to be given up.",
 			(double)w.devices.restarts);
-	add_gauge(m, out, "pmem_csi_workers_busy", "Threads that work on calls.", w.workers.busy);
-	add_gauge(m, out, "pmem_csi_workers_limit",
-		"Threads that can work on calls; further calls are refused as unavailable.", w.workers.max);
+	add_workers(m, out, &w);
 	add_gauge(m, out, "pmem_csi_calls_in_flight",
 		"gRPC calls that are received, worked on or answered, also those whose client has gone.",
 		w.calls);

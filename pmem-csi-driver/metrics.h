@@ -22,7 +22,8 @@ struct metrics;
 
 /* What the driver has to do now. */
 struct metrics_work {
-	struct workers_usage workers;
+	struct workers_usage workers;      /* for calls of all services, but for the next */
+	struct workers_usage node_workers; /* for those of the CSI service Node alone; .max 0: it has none */
 	struct device_activity devices;
 	unsigned calls;
 	unsigned connections;

@@ -232,13 +232,10 @@ static int require_ready(void *user, struct error **err)
 static void count_work(void *user, struct metrics_work *ret)
 {
 	struct program *n = user;
-	struct workers_usage of_kubelet;
 
 	*ret = (struct metrics_work){.refreshed_s = n->refreshed_s};
 	workers_usage(n->workers, &ret->workers);
-	workers_usage(n->node_workers, &of_kubelet);
-	ret->workers.busy += of_kubelet.busy;
-	ret->workers.max += of_kubelet.max;
+	workers_usage(n->node_workers, &ret->node_workers);
 	device_activity(n->devices, &ret->devices);
 	metrics_count_server(n->server, ret);
 	metrics_count_server(n->remote, ret);

@@ -159,9 +159,9 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(reply.status, 200)
         return reply.read().decode()
 
-    def metric(self, name):
+    def metric(self, name, **labels):
         (family,) = [f for f in text_string_to_metric_families(self.get("/metrics")) if f.name == name]
-        (sample,) = family.samples
+        (sample,) = [s for s in family.samples if labels.items() <= s.labels.items()]
         return sample.value
 
     def assert_memory_is_read(self):

@@ -98,8 +98,9 @@ class Held(driver.DriverTest):
 class Answers(Held):
     def test_methods_that_only_read_memory_answer(self):
         self.assert_memory_is_read()
-        self.assertEqual(self.metric("pmem_csi_workers_busy"), WORKERS)
-        self.assertEqual(self.metric("pmem_csi_workers_limit"), 2 * WORKERS)
+        for service, busy in ("Node", WORKERS), ("other", 0):
+            self.assertEqual(self.metric("pmem_csi_workers_busy", service=service), busy)
+            self.assertEqual(self.metric("pmem_csi_workers_limit", service=service), WORKERS)
         self.assertEqual(self.metric("pmem_csi_calls_in_flight"), WORKERS)
         self.assertEqual(self.metric("pmem_csi_connections"), 1)
         self.assert_all_are_held()

@@ -181,14 +181,16 @@ class Metrics(Served):
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "reason": sample.labels["reason"]}, 0))
 
     def test_what_the_driver_does_is_counted(self):
-        wanted = {"pmem_csi_workers_busy": ("gauge", 0), "pmem_csi_workers_limit": ("gauge", 64),
-                  "pmem_csi_calls_in_flight": ("gauge", 0), "pmem_csi_connections": ("gauge", 0),
+        wanted = {"pmem_csi_calls_in_flight": ("gauge", 0), "pmem_csi_connections": ("gauge", 0),
                   "pmem_pools_failing": ("gauge", 0), "pmem_erasures_running": ("gauge", 0), "pmem_erase_bytes_left": ("gauge", 0),
                   "pmem_erased_bytes": ("counter", 0), "pmem_lvm_restarts": ("counter", 0)}
         families = self.scrape()
         for name, (kind, value) in wanted.items():
             self.assertEqual((families[name].type, self.value(families, name)), (kind, value), name)
             self.assertEqual(families[name].samples[0].labels, LABELS)
+        for name, value in ("pmem_csi_workers_busy", 0), ("pmem_csi_workers_limit", 32):
+            self.assertEqual([(s.labels, s.value) for s in families[name].samples],
+                             [({**LABELS, "service": service}, value) for service in ("other", "Node")], name)
         name = "pmem_last_refresh_timestamp_seconds"
         listed = self.value(self.scrape_until(name), name)
         self.assertAlmostEqual(listed, time.time(), delta=PATIENCE_S)
