@@ -9,8 +9,10 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "inspect/check.h"
+#include "inspect/damaged_record.h"
 #include "os/fs.h"
 #include "os/mount_table.h"
+#include "volume/copies/copy_completion.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
@@ -25,7 +27,7 @@ struct repair {
 static void repair_did(struct repair *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void repair_leave(struct repair *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static bool repair_has_device(const struct repair *p);
-static bool repair_can_adopt(struct repair *p);
+static bool repair_can_adopt(struct repair *p, bool may_be_copy);
 static void repair_adopt(struct repair *p);
 
 static void remove_file(struct repair *p, const char *file, const char *what)
@@ -60,6 +62,18 @@ static void remove_twin(struct repair *p, const struct state_problem *problem)
 	remove_file(p, problem->file, "the unused file");
 }
 
+/* A volume that was not ready may be half a copy. */
+static bool may_be_copy(struct repair *p, const struct state_problem *problem)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (state_file_is_ready(problem->file))
+		return false;
+	return state_read_file(records_store(p->v->records), problem->file, &text, &ignored) < 0 ||
+	       !damaged_record_is_no_copy(buf_span(&text));
+}
+
 static bool set_aside(struct repair *p, const struct state_problem *problem)
 {
 	CLEANUP(volume_record_freep) struct volume_record *other = records_find(p->v->records, p->id);
@@ -76,7 +90,7 @@ static bool set_aside(struct repair *p, const struct state_problem *problem)
 	}
 	p->snapshot = !other && state_file_is_snapshot(problem->file);
 	/* once it is aside, a device that cannot be adopted would have no state at all */
-	if (!other && repair_has_device(p) && !repair_can_adopt(p))
+	if (!other && repair_has_device(p) && !repair_can_adopt(p, may_be_copy(p, problem)))
 		return false;
 	if (state_set_aside(records_store(p->v->records), problem->file, &name, &err) < 0) {
 		repair_leave(p, "%s", err->msg);
@@ -185,8 +199,8 @@ static bool repair_has_device(const struct repair *p)
 	return false;
 }
 
-/* Nothing may use it meanwhile, for what uses it may be its real owner. @ret_found: what is recognised on it
- */
+/* Nothing may use it meanwhile, for what uses it may be its real owner. A copy that shows that it was not
+ * finished is to be erased. @ret_found: what is recognised on it */
 static int hold_device(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -195,9 +209,16 @@ static int hold_device(struct repair *p, struct volume_record *r, char **ret_fou
 	if (device_view_require_device(p->v->device_view, r, &d, err) < 0)
 		return -1;
 	r->size_bytes = d->size_bytes;
-	if (d->path && device_view_claim_device(p->v->device_view, r, d, &fd, err) < 0)
+	if (!d->path)
+		return 0;
+	if (device_view_claim_device(p->v->device_view, r, d, &fd, err) < 0)
 		return -1;
-	return d->path ? volumes_recognise(r, d->path, ret_found, err) : 0;
+	bool unfinished = false;
+	if (r->identity && copy_completion_is_marked(d->path, r->identity, &unfinished, err) < 0)
+		return -1;
+	if (unfinished)
+		r->phase = PHASE_ERASING;
+	return unfinished ? 0 : volumes_recognise(r, d->path, ret_found, err);
 }
 
 static struct volume_record *new_record(
@@ -249,14 +270,30 @@ static struct volume_record *prepare(struct repair *p, char **ret_pool, char **r
 }
 
 /* Whether repair_adopt() would write a state file now; if not, the report says why. Changes nothing, but for
- * activating the device. */
-static bool repair_can_adopt(struct repair *p)
+ * activating the device. @may_be_copy: it may be a copy that was never finished */
+static bool repair_can_adopt(struct repair *p, bool may_be_copy)
 {
 	CLEANUP(free_charp) char *pool = NULL;
 	CLEANUP(free_charp) char *found = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = prepare(p, &pool, &found);
 
-	return r != NULL;
+	if (!r || !may_be_copy || r->phase == PHASE_ERASING)
+		return r != NULL;
+	repair_leave(p, "its damaged state file does not show that the volume is no copy of another one, which may "
+			"never have been finished: if all that it is to hold is on its device, move the file out of "
+			"the state folder and repair it again; if not, remove the device and the file");
+	return false;
+}
+
+static void finish_deletion(struct repair *p, const struct volume_record *r)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if ((r->snapshot ? volumes_delete_snapshot(p->v, r->id, &err)
+			 : volumes_delete(p->v, r->id, &err)) < 0)
+		repair_leave(p, "its deletion cannot be finished: %s", err->msg);
+	else
+		repair_did(p, "finished its deletion");
 }
 
 static const char *describe(const struct volume_record *r, const char *found)
@@ -289,6 +326,11 @@ static void repair_adopt(struct repair *p)
 		r->fs_type = x_strdup(found);
 	if (records_save(p->v->records, r, &err) < 0) {
 		repair_leave(p, "no state file was written for the device: %s", err->msg);
+		return;
+	}
+	if (r->phase == PHASE_ERASING) {
+		repair_did(p, "wrote a state file for the device, which holds an unfinished copy");
+		finish_deletion(p, r);
 		return;
 	}
 	repair_did(p, "wrote a state file for the device: %s in pool %s, %s%s%s",
@@ -387,12 +429,34 @@ static void undo_creation(struct repair *p, const struct volume_record *r, enum 
 		repair_did(p, "undid its unfinished creation: dropped the state");
 }
 
+/* A copy has content before it is finished. */
+static void settle_copy(struct repair *p, struct volume_record *r)
+{
+	CLEANUP(volume_record_freep) struct volume_record *left = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (volumes_settle_creation(p->v, r, &err) < 0) {
+		repair_leave(p, "%s", err->msg);
+		return;
+	}
+	left = records_find(p->v->records, r->id);
+	if (left && left->phase == PHASE_READY)
+		repair_did(p, "kept its device, which shows that the copy was finished: it is ready now");
+	else
+		repair_did(p, "undid its unfinished creation: %s",
+			left ? "its device is to be erased" : "dropped the state");
+	if (left && left->phase == PHASE_ERASING)
+		finish_deletion(p, left);
+}
+
 static void settle_creation(struct repair *p, struct volume_record *r, enum presence presence)
 {
 	CLEANUP(free_charp) char *found = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (volumes_find_content(p->v, r, &found, &err) < 0)
+	if (r->source)
+		settle_copy(p, r);
+	else if (volumes_find_content(p->v, r, &found, &err) < 0)
 		repair_leave(p, "the content of its device cannot be read: %s", err->msg);
 	else if (!*found)
 		undo_creation(p, r, presence);
@@ -402,16 +466,6 @@ static void settle_creation(struct repair *p, struct volume_record *r, enum pres
 		repair_did(p,
 			"kept its device, which holds content: it is ready now, although its state said that "
 			"its creation was never finished");
-}
-
-static void finish_deletion(struct repair *p, const struct volume_record *r)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-
-	if (volumes_delete(p->v, r->id, &err) < 0)
-		repair_leave(p, "its deletion cannot be finished: %s", err->msg);
-	else
-		repair_did(p, "finished its deletion");
 }
 
 static bool fix_size(struct repair *p, struct volume_record *r, const struct device *d, char ***changes)

@@ -110,6 +110,8 @@ static int read_copy(struct json_reader *r, const char *key, struct volume_recor
 		return json_read_str(r, &rec->source, err);
 	if (str_eq(key, "sourceIsSnapshot"))
 		return json_read_bool(r, &rec->source_is_snapshot, err);
+	if (str_eq(key, "copyMarked"))
+		return json_read_bool(r, &rec->copy_marked, err);
 	if (str_eq(key, "snapshot"))
 		return json_read_bool(r, &rec->snapshot, err);
 	if (str_eq(key, "taken"))
@@ -267,6 +269,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "source", r->source);
 	if (r->source_is_snapshot)
 		json_key_bool(w, "sourceIsSnapshot", true);
+	if (r->copy_marked)
+		json_key_bool(w, "copyMarked", true);
 	if (r->snapshot)
 		json_key_bool(w, "snapshot", true);
 	if (r->taken_s > 0)
@@ -819,6 +823,11 @@ int state_set_aside(struct state_store *s, const char *file, char **ret_name, st
 		return fail(err, "state folder", s->path);
 	*ret_name = TAKE_PTR(name);
 	return 0;
+}
+
+int state_read_file(struct state_store *s, const char *file, struct buf *ret, struct error **err)
+{
+	return file_read(s->dir_fd, file, ret, err);
 }
 
 int state_remove_file(struct state_store *s, const char *file, struct error **err)

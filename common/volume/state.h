@@ -31,6 +31,7 @@ struct volume_record {
 	uint64_t resizing_bytes; /* to which its device is being grown; 0: it is not */
 	char *source;            /* ID of the volume or snapshot of which it is a copy; NULL: none */
 	bool source_is_snapshot; /* the source was a snapshot, and no volume */
+	bool copy_marked; /* its device was marked before anything was copied to it: copy_completion.h */
 	bool snapshot;           /* it is a snapshot of the source: kept, and copied, but never used itself */
 	uint64_t taken_s; /* of a snapshot: when the source was as it shows it, seconds since 1970 in UTC */
 	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
@@ -53,8 +54,8 @@ struct volume_record {
 	char *identity;             /* of the device; NULL in a file of the Go driver */
 	char *pool;                 /* uuid; NULL in a file of the Go driver until its device is seen */
 	char *fs_type;              /* requested at creation: "ext4", "xfs"; NULL: unknown */
-	char *fs_uuid; /* of the file system that mkfs makes: recorded before mkfs runs; NULL: it was not run
-			*/
+	char *fs_uuid; /* of the file system that mkfs makes or a copy has in the end: recorded before that;
+			* NULL: neither was begun */
 	uint64_t erased_bytes;      /* while erasing: that many from the start are durably zero, or were never
 				     * written */
 	uint64_t written_end_bytes; /* while erasing: nothing from there on was written; 0: not known */
@@ -202,6 +203,10 @@ int state_remove(struct state_store *s, const struct volume_record *r, struct er
  * @ret_name: its new name, "<file>.damaged" or with a number appended; caller frees
  * Return: 0, or -1 as file_rename_durable(). */
 int state_set_aside(struct state_store *s, const char *file, char **ret_name, struct error **err) MUST_CHECK;
+
+/** state_read_file() - append the content of @file, which state_load() found damaged, to @ret. Return: 0, or
+ * -1 as file_read(). */
+int state_read_file(struct state_store *s, const char *file, struct buf *ret, struct error **err) MUST_CHECK;
 
 /** state_remove_file() - durably remove @file, which state_load() found to be a twin or a temporary; a
  * missing one is success. Return: 0, or -1 as file_unlink_durable(). */

@@ -2,6 +2,7 @@
 /* CreateVolume: from a name to a device with a durable record, and back again when that fails. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/durable_step.h"
@@ -14,6 +15,7 @@
 #include "pmem/zero_range.h"
 #include "volume/attachment/allowed_mount_flags.h"
 #include "volume/attachment/mount_flags.h"
+#include "volume/copies/copy_completion.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/pool_choice.h"
@@ -134,21 +136,29 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 	return check_existing(r, q, wanted, err);
 }
 
+static char *make_uuid(void)
+{
+	char text[UUID_TEXT_LEN + 1];
+
+	uuid_generate_text(text);
+	return x_strdup(text);
+}
+
 static struct volume_record *new_record(
 	struct volumes *v, const char *id, const struct volume_request *q, const struct volume_params *wanted)
 {
 	struct volume_record *r = x_calloc(1, sizeof(*r));
-	char identity[UUID_TEXT_LEN + 1];
 
-	uuid_generate_text(identity);
 	r->id = x_strdup(id);
 	r->phase = PHASE_CREATING;
-	r->identity = x_strdup(identity);
+	r->identity = make_uuid();
 	r->fs_type = x_strdup(volumes_wanted_fs(q));
 	r->made_by_controller = q->made_by_controller;
 	r->direct = wanted->direct_volume;
 	r->fsync_suffices = wanted->fsync_suffices;
 	r->snapshot = q->snapshot;
+	/* exactly known when it is filled, which this record may not have */
+	r->taken_s = q->snapshot ? (uint64_t)time(NULL) : 0;
 	r->group = x_strdup(q->group);
 	r->group_size = q->group_size;
 	r->erase_bytes_per_s = wanted->erase_bytes_per_s;
@@ -288,9 +298,25 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 	return -1;
 }
 
-/* What is known now that the device is there and filled. */
+/* Before anything is copied, so that the device says itself whether it was finished. */
+static int mark_copy(struct volumes *v, struct creation *c, const struct device *d, struct error **err)
+{
+	if (!d->path)
+		return 0;
+	if (copy_completion_mark(d->path, c->r->identity, err) < 0)
+		return err_wrap(err, "new device");
+	c->r->copy_marked = true;
+	c->r->size_bytes = d->size_bytes;
+	c->r->block_clean = is_seen_raw(c);
+	return records_save(v->records, c->r, err);
+}
+
+/* What is known now that the device is there and filled. That of a copy with a mark was recorded before it
+ * was complete. */
 static int record_device(struct volumes *v, struct creation *c, const struct device *d, struct error **err)
 {
+	if (c->r->copy_marked)
+		return 0;
 	c->r->size_bytes = d->size_bytes;
 	c->r->block_clean = is_seen_raw(c);
 	return records_save(v->records, c->r, err);
@@ -306,14 +332,17 @@ static int create_in_pool(
 	r->pool = x_strdup(pool->uuid);
 	r->size_bytes = pool->granted_bytes;
 	r->block_clean = false;
+	r->copy_marked = false;
 	if (record_creation(v, r, err) < 0)
 		return -1;
 	STEP_POINT("create-recorded");
 	c->device_failed = make_device(v, c, &d, err) < 0;
 	if (c->device_failed)
 		return -1;
-	STEP_POINT("create-device-made");
 	/* a failure from here on is not the pool's */
+	if (c->source && mark_copy(v, c, d, err) < 0)
+		return -1;
+	STEP_POINT("create-device-made");
 	if (c->in_steps) {
 		c->device = TAKE_PTR(d);
 		return check_room(c, c->device, err);
@@ -633,6 +662,8 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 	if (q->source && volumes_open_source(v, q, wanted, &c->source, err) < 0)
 		return -1;
 	if (c->source) {
+		if (!c->block)
+			c->r->fs_uuid = make_uuid();
 		c->r->source = x_strdup(volumes_source_id(c->source));
 		c->r->source_is_snapshot = q->source_is_snapshot;
 		volumes_source_layout(c->source, c->r);
@@ -712,45 +743,6 @@ int volumes_finish_creation(struct volumes *v, struct creation *c, struct error 
 	return 0;
 }
 
-int volumes_recognise(const struct volume_record *r, const char *device, char **ret_found, struct error **err)
-{
-	return fs_recognise(device, r->fs_uuid, ret_found, err);
-}
-
-int volumes_find_content(
-	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err)
-{
-	CLEANUP(device_freep) struct device *d = NULL;
-	enum presence presence;
-
-	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
-		return -1;
-	if (d && d->path && d->active)
-		return volumes_recognise(r, d->path, ret_found, err);
-	*ret_found = x_strdup("");
-	return 0;
-}
-
-/* No volume gets a file system before it is ready. One that has it was finished, and its state file is of an
- * earlier time: restored from a backup, for instance. */
-int volumes_roll_back_if_empty(struct volumes *v, const struct volume_record *r, struct error **err)
-{
-	CLEANUP(free_charp) char *found = NULL;
-
-	/* what is on a clone was there before it was ready */
-	if (r->source)
-		return volumes_roll_back(v, r, err);
-	if (volumes_find_content(v, r, &found, err) < 0)
-		return -1;
-	if (*found)
-		return err_set(err, ERR_PRECONDITION,
-			"its device holds %s, although its state file says that its creation was never "
-			"finished; the file may come from an old backup; pmem-csi-driver check -repair %s "
-			"keeps the content",
-			found, r->id);
-	return volumes_roll_back(v, r, err);
-}
-
 static int refuse_erasing(const struct volume_record *r, struct error **err)
 {
 	if (r && r->phase == PHASE_ERASING)
@@ -774,9 +766,9 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	if (refuse_erasing(r, err) < 0)
 		return -1;
 	if (r && r->phase == PHASE_CREATING) {
-		if (volumes_roll_back_if_empty(v, r, err) < 0)
+		if (volumes_settle_creation(v, r, err) < 0)
 			return err_wrap(err, "volume %s is only partly created", r->id);
-		/* what was copied is being erased now */
+		/* what was copied is ready or being erased now */
 		volume_record_free(r);
 		r = find_existing(v, q->name, id);
 		if (refuse_erasing(r, err) < 0)

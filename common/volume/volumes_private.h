@@ -11,6 +11,7 @@
 #include "os/copy/fs_extents.h"
 #include "volume/attachment/inline_leftovers.h"
 #include "volume/concurrency_limit.h"
+#include "volume/copies/copy_completion.h"
 #include "volume/copies/copy_pause.h"
 #include "volume/copies/copy_reports.h"
 #include "volume/copies/source_waits.h"
@@ -188,8 +189,8 @@ struct copy_request {
 /**
  * volumes_fill_copies() - fill new devices with what their sources hold, all as they were at one moment; all
  * other bytes are zeroed. A file system gets a UUID of its own.
- * @requests: @n of them, at least one; the records get, in memory, the new UUID, whether they hold data and,
- * for snapshots, when they were taken
+ * @requests: @n of them, at least one, whose records have the new UUIDs; the records get whether they hold data
+ * and, for snapshots, when they were taken, which is made durable before a copy can be seen to be finished
  *
  * The writers of all sources that are mounted stand still at the same time, for at most the maxPause of the
  * first request. Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with
@@ -242,9 +243,11 @@ DEFINE_CLEANUP(struct creation *, volumes_close_creation);
  * that erasing takes. A failure is logged: the next refresh tries again. */
 void volumes_erase_given_up_copy(struct volumes *v, const char *id);
 
-/** volumes_group_is_ready() - whether one of the snapshots of the group @id is ready. Then the others are
- * filled, too (volumes_create_group()). */
-bool volumes_group_is_ready(struct volumes *v, const char *id);
+/** volumes_group_completion() - whether the snapshots of the group @id were finished, which they are together
+ * (volumes_create_group()): if one is ready, or if the devices of all show it. Return: 0, or -1 as
+ * volumes_copy_completion(). */
+int volumes_group_completion(
+	struct volumes *v, const char *id, enum copy_completion *ret, struct error **err) MUST_CHECK;
 
 /** volumes_snapshot_request() - fill in the request that makes a snapshot of @q.source: with the layout, the
  * erasing and the kind of access of that volume. @parameters: of the new record, are added to; the result
@@ -275,17 +278,24 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 int volumes_recognise(
 	const struct volume_record *r, const char *device, char **ret_found, struct error **err) MUST_CHECK;
 
-/** volumes_find_content() - volumes_recognise() of the device of @r; "" also if the device has no path, or is
- * not active. Return: 0, or -1 as device_view_find_device() and fs_recognise(). */
+/** volumes_find_content() - volumes_recognise() of the device of @r, which is activated; "" also if there is no
+ * device, or it has no path. Return: 0, or -1 as device_view_find_device(), device_view_require_device() and
+ * fs_recognise(), or with ERR_UNAVAILABLE (its pool is absent). */
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err) MUST_CHECK;
 
-/** volumes_roll_back_if_empty() - volumes_roll_back() for a creation that an earlier run of the driver, or an
- * earlier call, has not finished. A device with recognised content is not removed, since its creation was
- * finished. The
- * caller holds the lock. Return: as volumes_roll_back(), or -1 with ERR_PRECONDITION (content). */
-int volumes_roll_back_if_empty(
-	struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
+/** volumes_copy_completion() - copy_completion_look() for the copy @r, which is in phase CREATING;
+ * COPY_UNFINISHED if it has no device. Activates the device. Return: 0, or -1 as device_view_find_device(),
+ * device_view_require_device(), copy_completion_look(), or with ERR_UNAVAILABLE (its pool is absent). */
+int volumes_copy_completion(struct volumes *v, const struct volume_record *r, enum copy_completion *ret,
+	struct error **err) MUST_CHECK;
+
+/** volumes_settle_creation() - end a creation that an earlier run of the driver, or an earlier call, has not
+ * finished: volumes_roll_back(), or phase READY for a copy of which the device shows that it was finished. A
+ * device with content is not removed: its creation was finished. The caller holds the lock; the phase of @r
+ * is kept up to date if it becomes READY. Return: as volumes_roll_back(), volumes_copy_completion() or
+ * records_save(), or -1 with ERR_PRECONDITION (content; a copy that may be finished). */
+int volumes_settle_creation(struct volumes *v, struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_erase() - erase_queue_config.erase: if the volume is in phase ERASING, erase it, destroy its
  * device and remove its record; volumes in other phases are not changed. Resumes where a crash or a failure

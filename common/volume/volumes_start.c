@@ -70,18 +70,6 @@ char **volumes_ids_in_phase(struct volumes *v, enum volume_phase phase)
 	return ids;
 }
 
-/* Of a group of which another is ready: that one became ready when all were filled. */
-static void finish_member(struct volumes *v, struct volume_record *r)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-
-	if (records_advance(v->records, r, PHASE_READY, &err) < 0)
-		log_warn("snapshot of a complete group could not be recorded as ready, will try again",
-			F_STR("volume", r->id), F_ERR(err));
-	else
-		log_info("snapshot of a complete group is ready", F_STR("volume", r->id));
-}
-
 static void settle_creations(struct volumes *v)
 {
 	CLEANUP(strv_freep) char **ids = volumes_ids_in_phase(v, PHASE_CREATING);
@@ -94,11 +82,11 @@ static void settle_creations(struct volumes *v)
 		if (!volume_lock_if(v->locks, ids[i], is_creating, v->records, &lock))
 			continue;
 		r = records_find(v->records, ids[i]);
-		if (r->group && volumes_group_is_ready(v, r->group))
-			finish_member(v, r);
-		else if (volumes_roll_back_if_empty(v, r, &err) < 0)
+		if (volumes_settle_creation(v, r, &err) < 0)
 			log_warn("partly created volume could not be removed, will try again",
 				F_STR("volume", ids[i]), F_ERR(err));
+		else if (r->phase == PHASE_READY)
+			log_info("copy that was finished is ready", F_STR("volume", ids[i]));
 		else
 			log_info("partly created volume was removed", F_STR("volume", ids[i]));
 	}

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -227,9 +228,10 @@ static int read_piece(const struct worker *w, uint64_t at, size_t n, struct erro
 	return 0;
 }
 
-static int write_piece(const struct worker *w, uint64_t at, size_t n, struct error **err)
+/* @done: bytes of the piece that are left out */
+static int write_piece(const struct worker *w, uint64_t at, size_t done, size_t n, struct error **err)
 {
-	for (size_t done = 0; done < n;) {
+	while (done < n) {
 		ssize_t put = pwrite(w->job->c->to_fd, w->piece + done, n - done, (off_t)(at + done));
 
 		if (put < 0 && errno == EINTR)
@@ -242,18 +244,30 @@ static int write_piece(const struct worker *w, uint64_t at, size_t n, struct err
 	return 0;
 }
 
+/* Return: how many bytes of the piece are for the head. */
+static size_t keep_head(const struct worker *w, const struct fs_extent *e)
+{
+	if (!w->job->c->head || e->at_bytes >= DATA_COPY_HEAD_BYTES)
+		return 0;
+	uint64_t left = DATA_COPY_HEAD_BYTES - e->at_bytes;
+	size_t n = e->length_bytes < left ? e->length_bytes : left;
+
+	memcpy(w->job->c->head + e->at_bytes, w->piece, n);
+	return n;
+}
+
 static int copy_piece(const struct worker *w, const struct fs_extent *e, struct error **err)
 {
 	if (read_piece(w, e->at_bytes, e->length_bytes, err) < 0)
 		return -1;
-	return write_piece(w, e->at_bytes, e->length_bytes, err);
+	return write_piece(w, e->at_bytes, keep_head(w, e), e->length_bytes, err);
 }
 
 /* The kernel is asked for the zeros of large ones only: blockdev_zero() flushes each time. */
 static int zero_piece(const struct worker *w, const struct fs_extent *e, struct error **err)
 {
 	return e->length_bytes <= PIECE_BYTES
-		       ? write_piece(w, e->at_bytes, e->length_bytes, err)
+		       ? write_piece(w, e->at_bytes, 0, e->length_bytes, err)
 		       : blockdev_zero(w->job->c->to_fd, e->at_bytes, e->length_bytes, err);
 }
 
@@ -347,11 +361,13 @@ int data_copy_zero_gaps(
 	CLEANUP(fs_extents_done) struct fs_extents gaps = FS_EXTENTS_INIT;
 	const size_t max =
 		x->n + 2; /* never full: none may be closed, since what is between them was copied */
-	uint64_t at = 0;
+	uint64_t at = c->head ? DATA_COPY_HEAD_BYTES : 0;
 
 	for (size_t i = 0; i < x->n; i++) {
+		uint64_t end = x->list[i].at_bytes + x->list[i].length_bytes;
+
 		fs_extents_add(&gaps, at, x->list[i].at_bytes, max);
-		at = x->list[i].at_bytes + x->list[i].length_bytes;
+		at = end > at ? end : at;
 	}
 	fs_extents_add(&gaps, at, to_bytes, max);
 	return run(c, &gaps, /* zero= */ true, err);

@@ -16,6 +16,9 @@
 #include "base/error.h"
 #include "os/copy/fs_extents.h"
 
+/* A multiple of all block sizes. */
+#define DATA_COPY_HEAD_BYTES 4096
+
 enum data_copy_role {
 	DATA_COPY_SOURCE,        /* for reading; it may be mounted */
 	DATA_COPY_SOURCE_UNUSED, /* for reading, and nothing else may have it */
@@ -51,6 +54,9 @@ struct data_copy {
 	/* Extended before each piece, so that nothing of the target is written outside of it; length 0:
 	 * nothing is. NULL: it is not wanted. Zeros do not count */
 	struct fs_extent *written;
+	/* Gets the first DATA_COPY_HEAD_BYTES of what is copied, which are neither written nor zeroed then: the
+	 * caller writes them last. Zeros at first. NULL: they are written */
+	uint8_t *head;
 };
 
 /**

@@ -17,7 +17,6 @@
 #include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/random.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
@@ -26,11 +25,11 @@
 #include "os/copy/fs_extents.h"
 #include "os/copy/fs_flush.h"
 #include "os/copy/fs_freeze.h"
-#include "os/copy/fs_uuid.h"
 #include "os/fs.h"
 #include "pmem/zero_range.h"
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
+#include "volume/copies/copy_completion.h"
 #include "volume/copies/copy_pause.h"
 #include "volume/copies/source_parts.h"
 #include "volume/direct/volumes_direct.h"
@@ -210,6 +209,7 @@ struct copy {
 	uint64_t counted_bytes; /* that the node's counter of what is left has of it */
 	uint64_t logged_ns;
 	struct copy_progress progress;
+	uint8_t head[DATA_COPY_HEAD_BYTES]; /* with which the new device begins in the end */
 };
 
 /* What is copied as it was at one moment. */
@@ -360,7 +360,8 @@ static struct data_copy data_of(struct copy *c)
 		.bytes_per_s = limit_of(c->source),
 		.go_on = goes_on,
 		.user = c,
-		.written = &c->source->written};
+		.written = &c->source->written,
+		.head = c->head};
 }
 
 static void note_speed(const struct clone_source *s, uint64_t bytes, uint64_t ns)
@@ -800,30 +801,24 @@ static void release_source(struct copy *c)
 	volume_unlock(TAKE_PTR(c->source->lock));
 }
 
-/* The kernel does not mount two xfs with one UUID. */
-static int set_uuid(struct copy *c, struct error **err)
-{
-	struct volume_record *r = c->r;
-	char uuid[UUID_TEXT_LEN + 1];
-
-	volume_lock_set_step(c->all->v->locks, r->id, "setting the UUID of its file system");
-	/* where these tools write is theirs to know */
-	c->source->written = (struct fs_extent){.length_bytes = c->to->size_bytes};
-	uuid_generate_text(uuid);
-	free(r->fs_uuid);
-	r->fs_uuid = x_strdup(uuid);
-	return fs_set_uuid(c->fs_type, c->to->path, uuid, c->all->v->mkfs_timeout_ms, err);
-}
-
 static int finish_copy(struct copy *c, struct error **err)
 {
+	bool has_data = c->extents.n > 0;
+	const struct copy_last_step last = {.r = c->r,
+		.to = c->to,
+		.to_fd = &c->to_fd,
+		.head = c->head,
+		.fs_type = has_data && !c->source->block ? c->fs_type : NULL};
+
 	if (zero_rest(c, err) < 0)
 		return -1;
 	log_copy(c);
-	/* the tools that set the UUID claim the device */
-	fd_closep(&c->to_fd);
-	c->r->ever_staged = c->extents.n > 0;
-	return c->r->ever_staged && !c->source->block ? set_uuid(c, err) : 0;
+	c->r->ever_staged = has_data;
+	c->r->taken_s = c->r->snapshot ? c->all->taken_s : 0;
+	/* where the tools that set a UUID write is theirs to know */
+	if (has_data)
+		c->source->written = (struct fs_extent){.length_bytes = c->to->size_bytes};
+	return copy_completion_finish(c->all->v, &last, err);
 }
 
 static int probe_source(struct copy *c, struct error **err)

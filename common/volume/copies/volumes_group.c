@@ -63,12 +63,27 @@ static size_t count_in_phase(const struct members *m, enum volume_phase phase)
 	return n;
 }
 
-bool volumes_group_is_ready(struct volumes *v, const char *id)
+/* One that is not is enough for all: no snapshot is ready before each is finished. */
+int volumes_group_completion(
+	struct volumes *v, const char *id, enum copy_completion *ret, struct error **err)
 {
 	CLEANUP(members_done) struct members m = {0};
 
 	find_members(v, id, &m);
-	return count_in_phase(&m, PHASE_READY) > 0;
+	bool whole = m.n > 0 && m.n == m.list[0]->group_size;
+	*ret = whole || count_in_phase(&m, PHASE_READY) > 0 ? COPY_FINISHED : COPY_UNKNOWN;
+	if (count_in_phase(&m, PHASE_READY) > 0)
+		return 0;
+	for (size_t i = 0; i < m.n && *ret != COPY_UNFINISHED; i++) {
+		enum copy_completion one = COPY_UNFINISHED;
+
+		if (m.list[i]->phase == PHASE_CREATING &&
+			volumes_copy_completion(v, m.list[i], &one, err) < 0)
+			return -1;
+		if (one != COPY_FINISHED)
+			*ret = one;
+	}
+	return 0;
 }
 
 static struct group_info *make_info(struct volumes *v, const char *id, const struct members *m)
@@ -228,7 +243,7 @@ static int create_new(struct group *g, struct error **err)
 	return finish_others(g, err);
 }
 
-static int settle_member(struct volumes *v, const char *id, bool finish, struct error **err)
+static int settle_member(struct volumes *v, const char *id, struct error **err)
 {
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
@@ -238,22 +253,23 @@ static int settle_member(struct volumes *v, const char *id, bool finish, struct 
 	r = records_find(v->records, id);
 	if (!r || r->phase != PHASE_CREATING)
 		return 0;
-	return finish ? records_advance(v->records, r, PHASE_READY, err)
-		      : volumes_roll_back_if_empty(v, r, err);
+	return volumes_settle_creation(v, r, err);
 }
 
 /* What an earlier call left in phase CREATING. */
 static int settle_members(struct volumes *v, const struct members *m, struct error **err)
 {
-	bool finish = count_in_phase(m, PHASE_READY) > 0;
-
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->list[i]->phase != PHASE_CREATING)
 			continue;
-		if (settle_member(v, m->list[i]->id, finish, err) < 0)
+		if (settle_member(v, m->list[i]->id, err) < 0)
 			return err_wrap(
 				err, "snapshot %s of the group is only partly created", m->list[i]->id);
-		volumes_erase_given_up_copy(v, m->list[i]->id);
+	}
+	/* not before all are decided, by each other's records */
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->list[i]->phase == PHASE_CREATING)
+			volumes_erase_given_up_copy(v, m->list[i]->id);
 	}
 	return 0;
 }

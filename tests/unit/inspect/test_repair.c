@@ -3,6 +3,8 @@
  * changed. */
 #include "inspect/repair.h"
 
+#include <stdio.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/inspect/checked.h"
@@ -75,6 +77,15 @@ static void refuse(const char *id, const char *text)
 	ck_assert_msg(strstr(report.left[0], text), "%s", report.left[0]);
 	ck_assert_uint_eq(fixture_n_files(), n_files);
 	ck_assert_uint_eq(fixture_n_devices(), n_devices);
+}
+
+static int rename_state(const char *from_name, const char *to_name)
+{
+	CLEANUP(free_charp) char *state = fixture_path("state");
+	CLEANUP(free_charp) char *from = x_asprintf("%s/%s", state, from_name);
+	CLEANUP(free_charp) char *to = x_asprintf("%s/%s", state, to_name);
+
+	return rename(from, to);
 }
 
 static void done(void)
@@ -327,6 +338,28 @@ START_TEST(a_damaged_file_is_set_aside_and_written_anew_for_its_device)
 }
 END_TEST
 
+/* It may be half a copy, which is never ready. */
+START_TEST(a_damaged_file_of_a_volume_that_was_not_ready_is_kept_unless_it_shows_that_it_is_no_copy)
+{
+	static const char head[] = "{\"id\":\"" V "\",\"size\":1,\"parameters\":{},\"identity\":\"" OURS "\"";
+	CLEANUP(free_charp) char *copy = x_asprintf("%s,\"source\":\"x\",\"pool\":\"p\",", head);
+	CLEANUP(free_charp) char *other = x_asprintf("%s,\"pool\":\"p\",", head);
+
+	fixture_make_device(V, 0, OURS, SIZE);
+	fixture_write(V ".creating", "");
+	refuse(V, "is no copy");
+	fixture_write(V ".creating", copy);
+	refuse(V, "is no copy");
+	ck_assert_int_eq(rename_state(V ".creating", V ".erasing"), 0);
+	refuse(V, "is no copy");
+	ck_assert_int_eq(rename_state(V ".erasing", V ".creating"), 0);
+	fixture_write(V ".creating", other);
+	repair_all_of(V, 2);
+	ck_assert(fixture_exists(V ".json"));
+	done();
+}
+END_TEST
+
 START_TEST(a_repair_that_was_cut_off_is_repeated)
 {
 	fixture_make_device(V, 0, OURS, SIZE);
@@ -520,7 +553,8 @@ FIXTURE_MAIN("repair", set_up, while_a_driver_has_the_state_folder_nothing_is_re
 	a_volume_that_was_made_for_files_does_not_become_a_block_volume,
 	a_damaged_file_stays_while_its_device_cannot_be_adopted,
 	a_device_that_cannot_be_activated_is_not_adopted,
-	a_damaged_file_is_set_aside_and_written_anew_for_its_device, a_repair_that_was_cut_off_is_repeated,
+	a_damaged_file_is_set_aside_and_written_anew_for_its_device,
+	a_damaged_file_of_a_volume_that_was_not_ready_is_kept_unless_it_shows_that_it_is_no_copy, a_repair_that_was_cut_off_is_repeated,
 	a_damaged_file_of_a_snapshot_is_replaced_by_one_of_a_snapshot,
 	a_damaged_snapshot_beside_another_phase_is_not_decided,
 	a_damaged_file_without_a_device_is_only_set_aside,

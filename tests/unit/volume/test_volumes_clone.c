@@ -674,25 +674,6 @@ START_TEST(file_system_that_is_frozen_and_not_mounted_is_thawed)
 }
 END_TEST
 
-START_TEST(copy_that_was_cut_off_is_undone_whatever_is_on_it)
-{
-	CLEANUP(free_charp) char *ready = NULL;
-	CLEANUP(free_charp) char *creating = NULL;
-
-	stage_source();
-	write_data();
-	make_copy(SIZE);
-	ready = x_asprintf("%s.json", copy->id);
-	creating = x_asprintf("%s.creating", copy->id);
-	fixture_stop();
-	rewrite_record(ready, creating, "\"phase\":\"creating\"");
-	fixture_open();
-	ASSERT_OK(volumes_start(fx.v, &err));
-	assert_no_copy();
-	assert_has_data(mt.staging);
-}
-END_TEST
-
 static void stage_block(bool publish)
 {
 	struct use_request s = mounts_stage_request("");
@@ -790,7 +771,6 @@ int main(void)
 	tcase_add_test(tc, files_that_cannot_be_flushed_in_time_stop_nothing);
 	tcase_add_test(tc, file_system_that_a_crash_has_left_frozen_is_thawed);
 	tcase_add_test(tc, file_system_that_is_frozen_and_not_mounted_is_thawed);
-	tcase_add_test(tc, copy_that_was_cut_off_is_undone_whatever_is_on_it);
 	tc = fixture_more_cases("copies of block volumes", set_up_block);
 	tcase_add_test(tc, block_volume_is_copied_unless_a_pod_has_it);
 	tcase_add_test(tc, recorded_target_without_a_mount_is_no_use);

@@ -327,21 +327,6 @@ START_TEST(a_crash_among_the_last_steps_completes_the_group)
 }
 END_TEST
 
-START_TEST(a_crash_before_the_last_steps_undoes_the_group)
-{
-	CLEANUP(group_info_freep) struct group_info *g = take();
-	struct group_info *got;
-
-	fixture_stop();
-	rename_file(g->snapshots[0]->id, ".snapshot", ".creating");
-	rename_file(g->snapshots[1]->id, ".snapshot", ".creating");
-	start();
-	fails(volumes_get_group(fx.v, g->id, NULL, &got, &err), ERR_NOT_FOUND, "does not exist");
-	fixture_await_erased();
-	ck_assert_uint_eq(fixture_n_devices(), 2);
-}
-END_TEST
-
 /* As after the loss of its state file: only what is left names the group. */
 START_TEST(a_group_that_has_lost_a_snapshot_is_not_complete)
 {
@@ -446,7 +431,7 @@ FIXTURE_MAIN("groups", set_up, a_group_shows_its_volumes_at_one_moment,
 	volumes_that_are_not_in_use_are_copied_too, a_retry_returns_the_same_group,
 	a_name_stands_for_one_set_of_volumes, a_failure_leaves_none_of_its_snapshots,
 	what_was_copied_is_erased_after_a_failure, a_crash_among_the_last_steps_completes_the_group,
-	a_crash_before_the_last_steps_undoes_the_group, a_group_that_has_lost_a_snapshot_is_not_complete,
+	a_group_that_has_lost_a_snapshot_is_not_complete,
 	a_retry_completes_a_group_whose_end_could_not_be_recorded, a_class_has_a_pause,
 	a_snapshot_with_the_name_of_one_of_the_group_is_in_the_way, a_group_is_deleted_as_a_whole,
 	a_group_that_lost_a_snapshot_is_not_made_whole)
