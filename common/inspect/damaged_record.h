@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * damaged_record.h - whether a state file that cannot be read shows of what kind its volume is. Pure. Threads:
- * none.
+ * damaged_record.h - whether a state file that cannot be read shows of what kind its volume is. Pure.
+ * Threads: none.
  */
 #pragma once
 

@@ -279,9 +279,10 @@ static bool repair_can_adopt(struct repair *p, bool may_be_copy)
 
 	if (!r || !may_be_copy || r->phase == PHASE_ERASING)
 		return r != NULL;
-	repair_leave(p, "its damaged state file does not show that the volume is no copy of another one, which may "
-			"never have been finished: if all that it is to hold is on its device, move the file out of "
-			"the state folder and repair it again; if not, remove the device and the file");
+	repair_leave(p,
+		"its damaged state file does not show that the volume is no copy of another one, which may "
+		"never have been finished: if all that it is to hold is on its device, move the file out of "
+		"the state folder and repair it again; if not, remove the device and the file");
 	return false;
 }
 
@@ -289,8 +290,8 @@ static void finish_deletion(struct repair *p, const struct volume_record *r)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if ((r->snapshot ? volumes_delete_snapshot(p->v, r->id, &err)
-			 : volumes_delete(p->v, r->id, &err)) < 0)
+	if ((r->snapshot ? volumes_delete_snapshot(p->v, r->id, &err) : volumes_delete(p->v, r->id, &err)) <
+		0)
 		repair_leave(p, "its deletion cannot be finished: %s", err->msg);
 	else
 		repair_did(p, "finished its deletion");

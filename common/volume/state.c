@@ -110,6 +110,8 @@ static int read_copy(struct json_reader *r, const char *key, struct volume_recor
 		return json_read_str(r, &rec->source, err);
 	if (str_eq(key, "sourceIsSnapshot"))
 		return json_read_bool(r, &rec->source_is_snapshot, err);
+	if (str_eq(key, "copyShows"))
+		return json_read_bool(r, &rec->copy_shows, err);
 	if (str_eq(key, "copyMarked"))
 		return json_read_bool(r, &rec->copy_marked, err);
 	if (str_eq(key, "snapshot"))
@@ -259,16 +261,14 @@ static void write_erasing(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "erasedRaw", true);
 }
 
-static void write_ours(struct json_writer *w, const struct volume_record *r)
+static void write_copy(struct json_writer *w, const struct volume_record *r)
 {
-	if (r->identity)
-		json_key_str(w, "identity", r->identity);
-	if (r->resizing_bytes > 0)
-		json_key_u64(w, "resizing", r->resizing_bytes);
 	if (r->source)
 		json_key_str(w, "source", r->source);
 	if (r->source_is_snapshot)
 		json_key_bool(w, "sourceIsSnapshot", true);
+	if (r->copy_shows)
+		json_key_bool(w, "copyShows", true);
 	if (r->copy_marked)
 		json_key_bool(w, "copyMarked", true);
 	if (r->snapshot)
@@ -279,6 +279,15 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "group", r->group);
 		json_key_u64(w, "groupSize", r->group_size);
 	}
+}
+
+static void write_ours(struct json_writer *w, const struct volume_record *r)
+{
+	if (r->identity)
+		json_key_str(w, "identity", r->identity);
+	if (r->resizing_bytes > 0)
+		json_key_u64(w, "resizing", r->resizing_bytes);
+	write_copy(w, r);
 	if (r->image_bytes > 0)
 		json_key_u64(w, "imageBytes", r->image_bytes);
 	if (r->freezing)

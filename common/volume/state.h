@@ -31,8 +31,10 @@ struct volume_record {
 	uint64_t resizing_bytes; /* to which its device is being grown; 0: it is not */
 	char *source;            /* ID of the volume or snapshot of which it is a copy; NULL: none */
 	bool source_is_snapshot; /* the source was a snapshot, and no volume */
+	bool copy_shows;  /* its device shows when the copy is finished, which earlier versions did not see to
+			   */
 	bool copy_marked; /* its device was marked before anything was copied to it: copy_completion.h */
-	bool snapshot;           /* it is a snapshot of the source: kept, and copied, but never used itself */
+	bool snapshot;    /* it is a snapshot of the source: kept, and copied, but never used itself */
 	uint64_t taken_s; /* of a snapshot: when the source was as it shows it, seconds since 1970 in UTC */
 	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
 	uint64_t group_size;  /* number of snapshots in its group, with this one; 0: in no group */

@@ -664,6 +664,7 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 	if (c->source) {
 		if (!c->block)
 			c->r->fs_uuid = make_uuid();
+		c->r->copy_shows = true;
 		c->r->source = x_strdup(volumes_source_id(c->source));
 		c->r->source_is_snapshot = q->source_is_snapshot;
 		volumes_source_layout(c->source, c->r);

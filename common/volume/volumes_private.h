@@ -189,8 +189,9 @@ struct copy_request {
 /**
  * volumes_fill_copies() - fill new devices with what their sources hold, all as they were at one moment; all
  * other bytes are zeroed. A file system gets a UUID of its own.
- * @requests: @n of them, at least one, whose records have the new UUIDs; the records get whether they hold data
- * and, for snapshots, when they were taken, which is made durable before a copy can be seen to be finished
+ * @requests: @n of them, at least one, whose records have the new UUIDs; the records get whether they hold
+ * data and, for snapshots, when they were taken, which is made durable before a copy can be seen to be
+ * finished
  *
  * The writers of all sources that are mounted stand still at the same time, for at most the maxPause of the
  * first request. Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with
@@ -278,9 +279,9 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 int volumes_recognise(
 	const struct volume_record *r, const char *device, char **ret_found, struct error **err) MUST_CHECK;
 
-/** volumes_find_content() - volumes_recognise() of the device of @r, which is activated; "" also if there is no
- * device, or it has no path. Return: 0, or -1 as device_view_find_device(), device_view_require_device() and
- * fs_recognise(), or with ERR_UNAVAILABLE (its pool is absent). */
+/** volumes_find_content() - volumes_recognise() of the device of @r, which is activated; "" also if there is
+ * no device, or it has no path. Return: 0, or -1 as device_view_find_device(), device_view_require_device()
+ * and fs_recognise(), or with ERR_UNAVAILABLE (its pool is absent). */
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err) MUST_CHECK;
 

@@ -54,8 +54,8 @@ struct data_copy {
 	/* Extended before each piece, so that nothing of the target is written outside of it; length 0:
 	 * nothing is. NULL: it is not wanted. Zeros do not count */
 	struct fs_extent *written;
-	/* Gets the first DATA_COPY_HEAD_BYTES of what is copied, which are neither written nor zeroed then: the
-	 * caller writes them last. Zeros at first. NULL: they are written */
+	/* Gets the first DATA_COPY_HEAD_BYTES of what is copied, which are neither written nor zeroed then:
+	 * the caller writes them last. Zeros at first. NULL: they are written */
 	uint8_t *head;
 };
 

@@ -16,7 +16,8 @@
 #include "os/fs.h"
 #include "volume/volumes_private.h"
 
-/* A power cut in the middle of the last step may leave some cache lines of the mark and some of the content. */
+/* A power cut in the middle of the last step may leave some cache lines of the mark and some of the content.
+ */
 #define LINE_BYTES 64
 
 struct head {
@@ -74,18 +75,28 @@ int copy_completion_is_marked(const char *device, const char *identity, bool *re
 	return 0;
 }
 
+/* Between the creation of the device and its mark. */
+static bool is_just_made(const struct volume_record *r)
+{
+	return r->copy_shows && !r->copy_marked;
+}
+
 /* No pod sees the device of a volume with a file system, and can have written anything else to it. Guests can
  * do with theirs what they like, and earlier versions recorded no UUID beforehand. */
 static bool only_fs_counts(const struct volume_record *r)
 {
-	return r->fs_uuid && !r->direct;
+	return r->fs_uuid && (!r->direct || is_just_made(r));
 }
 
 /* There is neither a mark nor a file system. */
-static int look_at_bytes(const char *device, enum copy_completion *ret, struct error **err)
+static int look_at_bytes(
+	const struct volume_record *r, const char *device, enum copy_completion *ret, struct error **err)
 {
 	bool zero;
 
+	*ret = COPY_UNFINISHED;
+	if (is_just_made(r))
+		return 0;
 	if (blockdev_starts_zero(device, SIZE_MAX, &zero, err) < 0)
 		return -1;
 	*ret = zero ? COPY_UNFINISHED : COPY_UNKNOWN;
@@ -97,7 +108,7 @@ static int look_at_nothing(
 	const struct volume_record *r, const char *device, enum copy_completion *ret, struct error **err)
 {
 	if (!only_fs_counts(r))
-		return look_at_bytes(device, ret, err);
+		return look_at_bytes(r, device, ret, err);
 	*ret = r->copy_marked && !r->ever_staged ? COPY_FINISHED : COPY_UNFINISHED;
 	return 0;
 }
@@ -149,7 +160,7 @@ int copy_completion_look(const struct volume_record *r, const char *source_uuid,
 	if (r->fs_uuid || r->fs_type || r->direct)
 		return look_at_fs(r, source_uuid, device, ret, err);
 	/* the last step alone removes a mark */
-	return r->copy_marked ? 0 : look_at_bytes(device, ret, err);
+	return r->copy_marked ? 0 : look_at_bytes(r, device, ret, err);
 }
 
 int copy_completion_finish(struct volumes *v, const struct copy_last_step *s, struct error **err)

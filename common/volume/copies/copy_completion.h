@@ -2,8 +2,8 @@
 /*
  * copy_completion.h - whether a copy of a volume was finished, as its device shows it.
  *
- * The record of a copy may be older than its device: the state folder was restored from a backup, and the copy
- * has been finished and written to since. So each copy ends with a step that can be seen: until then its
+ * The record of a copy may be older than its device: the state folder was restored from a backup, and the
+ * copy has been finished and written to since. So each copy ends with a step that can be seen: until then its
  * device begins with a mark instead of its first bytes, and its file system does not have the UUID that was
  * recorded for it before there was a device. docs/decisions/109-copies-show-that-they-are-finished.md.
  * Threads: safe. Blocks on the device.
@@ -53,11 +53,10 @@ struct copy_last_step {
 };
 
 /**
- * copy_completion_finish() - record @s->r as it is to be when it is ready, replace the mark by the first bytes
- * of the copy, and then set the UUID of its file system.
+ * copy_completion_finish() - record @s->r as it is to be when it is ready, replace the mark by the first
+ * bytes of the copy, and then set the UUID of its file system.
  *
  * All else has to be durable on the device. The step of the lock of the volume is set. Return: 0, or -1 as
  * records_save(), fs_set_uuid(), or with ERR_INTERNAL.
  */
-int copy_completion_finish(
-	struct volumes *v, const struct copy_last_step *s, struct error **err) MUST_CHECK;
+int copy_completion_finish(struct volumes *v, const struct copy_last_step *s, struct error **err) MUST_CHECK;

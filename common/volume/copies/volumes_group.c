@@ -64,8 +64,7 @@ static size_t count_in_phase(const struct members *m, enum volume_phase phase)
 }
 
 /* One that is not is enough for all: no snapshot is ready before each is finished. */
-int volumes_group_completion(
-	struct volumes *v, const char *id, enum copy_completion *ret, struct error **err)
+int volumes_group_completion(struct volumes *v, const char *id, enum copy_completion *ret, struct error **err)
 {
 	CLEANUP(members_done) struct members m = {0};
 

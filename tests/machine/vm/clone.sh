@@ -301,14 +301,15 @@ snapshot_under_stores() {
 	nothing_leaked
 }
 
-# A snapshot that was begun is undone, and the call can be repeated.
+# die_in_snapshot POINT COUNT: how many snapshots there are after the next start. One that was begun is undone, one that was finished
+# becomes ready, and the call can be repeated.
 die_in_snapshot() {
 	local id snapshot
 	id=$(create dying 64Mi ext4)
 	stage "$id"
 	head -c 8M /dev/urandom >"$(staging_of "$id")/content"
 	driver_stop
-	driver_start_with PMEM_KILL_AT=create-filled
+	driver_start_with "PMEM_KILL_AT=$1"
 	if csi create-snapshot dying-snapshot "$id"; then
 		echo 'the driver was not killed'
 		return 1
@@ -316,13 +317,18 @@ die_in_snapshot() {
 	await 30 is_gone "$(driver_pid)"
 	driver_start
 	await 120 nothing_is_erasing
-	equal 'snapshots' "$(csi list-snapshots | { grep -c dying || true; })" 0
+	equal 'snapshots' "$(csi list-snapshots | field snapshot_id | wc -l)" "$2"
 	snapshot=$(csi create-snapshot dying-snapshot "$id" | field snapshot_id)
 	unstage "$id"
 	delete "$id"
 	csi delete-snapshot "$snapshot"
 	await 120 is_erased "$snapshot"
 	nothing_leaked
+}
+
+killed_in_snapshot() {
+	die_in_snapshot copy-last-step 0
+	die_in_snapshot create-filled 1
 }
 
 # make_pair: sets first and second, two volumes that are staged, with a writer that stores to both in turn.
@@ -415,9 +421,10 @@ die_in_group() {
 	delete_pair
 }
 
-# Before the first snapshot is ready all are undone, and afterwards all become ready.
+# Before each snapshot is finished all are undone, and afterwards all become ready.
 killed_in_group() {
-	die_in_group group-filled 0
+	die_in_group copy-last-step:2 0
+	die_in_group group-filled 2
 	die_in_group group-member-ready 2
 }
 
@@ -580,9 +587,11 @@ is_thawed() {
 	! grep -q freezing "$state/$1.json"
 }
 
-# die_in_clone POINT FS SIZE: the driver is killed there; the next one lets the writers go on, and nothing of the clone is left.
+# die_in_clone POINT FS SIZE: the driver is killed there; the next one lets the writers go on, and nothing of the clone is left, unless it
+# was finished.
 die_in_clone() {
-	local id
+	local id left=1
+	[ "$1" != create-filled ] || left=2
 	id=$(create "at-$1" "$3" "$2")
 	stage "$id"
 	start_writer "$(staging_of "$id")/run"
@@ -596,7 +605,7 @@ die_in_clone() {
 	driver_start
 	await 60 is_thawed "$id"
 	await 120 nothing_is_erasing
-	equal 'volumes' "$(listed_ids | tr '\n' ' ')" "$id "
+	equal 'volumes' "$(listed_ids | wc -l)" "$left"
 	end_writer
 	start_writer "$(staging_of "$id")/again"
 	end_writer
@@ -632,7 +641,7 @@ prove ext4-cloned-while-not-mounted not_mounted ext4 64Mi 100Mi
 prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
 prove ext4-snapshot-keeps-its-moment snapshot_under_stores ext4 64Mi 100Mi
 prove xfs-snapshot-keeps-its-moment snapshot_under_stores xfs 300Mi
-prove killed-while-a-snapshot-is-taken die_in_snapshot
+prove killed-while-a-snapshot-is-taken killed_in_snapshot
 prove group-is-of-one-moment group_under_stores
 prove killed-while-a-group-is-taken killed_in_group
 prove block-volume-cloned block
@@ -641,7 +650,7 @@ prove block-volume-that-others-have-suspended-is-theirs block_of_others
 prove killed-while-a-block-volume-is-suspended killed_while_suspended
 prove block-volume-whose-pause-is-too-long-is-refused block_too_long
 prove pause-that-is-too-long-is-refused too_long
-prove killed-while-ext4-is-cloned killed ext4 64Mi freeze-recorded freeze-begun create-filled
-prove killed-while-xfs-is-cloned killed xfs 300Mi freeze-begun
+prove killed-while-ext4-is-cloned killed ext4 64Mi freeze-recorded freeze-begun copy-last-step uuid-ext4-only.before create-filled
+prove killed-while-xfs-is-cloned killed xfs 300Mi freeze-begun uuid-xfs.before create-filled
 prove driver-stops end
 cat "$driver_log"

@@ -34,8 +34,8 @@ static bool shows(const char *source, size_t length, ssize_t flipped)
 	char *bytes = x_strdup(buf_str(&text));
 	if (flipped >= 0)
 		bytes[flipped] ^= 4;
-	bool is_no_copy = damaged_record_is_no_copy((struct span){
-		.p = (const uint8_t *)bytes, .n = length < text.len ? length : text.len});
+	bool is_no_copy = damaged_record_is_no_copy(
+		(struct span){.p = (const uint8_t *)bytes, .n = length < text.len ? length : text.len});
 	free(bytes);
 	return is_no_copy;
 }
