@@ -107,7 +107,7 @@ static char *read_refusal(int context_fd)
 	ssize_t n = read(context_fd, said, sizeof(said) - 1);
 
 	if (n < 2)
-		return x_strdup(strerror(EINVAL));
+		return x_strdup("Invalid argument");
 	said[n] = '\0';
 	said[strcspn(said, "\n")] = '\0';
 	str_clean(said);

@@ -187,11 +187,11 @@ static int list_locked(struct lvm *l, struct lvm_report **ret, struct error **er
 {
 	/* One row per segment of a PV, including free ones: this single command shows PVs without group and
 	 * groups without LV. fullreport shows no more and takes half as long again. */
-	static const char *const argv[] = {"pvs", "--foreign", "-o",
+	static const char fields[] =
 		"pv_name,pv_size,pv_missing,pv_uuid,pv_allocatable,pv_free,vg_name,vg_uuid,vg_size,vg_free,"
 		"vg_extent_size,vg_missing_pv_count,vg_exported,vg_systemid,vg_seqno,vg_mda_size,vg_mda_free,max_lv,lv_count,"
-		"pe_start,pvseg_start,pvseg_size,lv_name,lv_uuid,lv_path,lv_tags,lv_size,lv_active",
-		NULL};
+		"pe_start,pvseg_start,pvseg_size,lv_name,lv_uuid,lv_path,lv_tags,lv_size,lv_active";
+	static const char *const argv[] = {"pvs", "--foreign", "-o", fields, NULL};
 	CLEANUP(buf_done) struct buf json = BUF_INIT(LVM_ANSWER_MAX_BYTES);
 	CLEANUP(lvm_report_freep) struct lvm_report *r = x_calloc(1, sizeof(*r));
 

@@ -96,6 +96,18 @@ dropped_flags() {
 	done
 }
 
+# Limits of a project can be set then, as kubelet does for other volumes.
+project_quota() {
+	local id fs
+	for fs in ext4 xfs; do
+		id=$(create "quota-$fs" "$([ "$fs" = xfs ] && echo 300Mi || echo 64Mi)" "$fs")
+		stage "$id" -mount-flag prjquota
+		grep -q "^[^ ]* $(staging_of "$id") $fs [^ ]*prjquota" /proc/self/mounts
+		unstage "$id"
+		delete "$id"
+	done
+}
+
 error_flag() {
 	local id
 	id=$(<"$scratch/kept-ext4")
@@ -184,6 +196,7 @@ prove xfs-of-the-go-driver-is-kept mounted_by_go xfs
 prove mkfs-is-done-again mkfs_is_done_again
 prove no-dax-is-an-error small_blocks
 prove dropped-flags-are-answered-as-before dropped_flags
+prove project-quota-is-mounted project_quota
 prove errors-are-mended-before-the-mount error_flag
 prove hidden-mount-is-not-published hidden_mount
 prove damaged-state-blocks-nothing damaged_state
