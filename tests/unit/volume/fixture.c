@@ -14,7 +14,7 @@
 #include "os/loopdev.h"
 #include "os/paths.h"
 
-#define TIMEOUT_S    60
+#define TIMEOUT_S    300
 #define FILE_MAX     65536
 #define WALK_FDS     16
 #define IMAGE_SUFFIX ".image"

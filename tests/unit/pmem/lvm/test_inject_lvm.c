@@ -361,12 +361,12 @@ int main(void)
 	snprintf(state_path, sizeof(state_path), "/tmp/pmem-inject-lvm-%d.state", (int)getpid());
 	folder = pool_backup_folder(state_path);
 	tcase_add_checked_fixture(devices, set_up_manager, close_manager);
-	tcase_set_timeout(devices, 100);
+	tcase_set_timeout(devices, 300);
 	tcase_add_test(devices, a_device_is_created_or_nothing_is_left);
 	tcase_add_test(devices, a_device_is_destroyed_in_the_end);
 	tcase_add_test(devices, devices_are_listed_and_activated_or_not);
 	tcase_add_checked_fixture(pools, set_up, close_both);
-	tcase_set_timeout(pools, 100);
+	tcase_set_timeout(pools, 300);
 	tcase_add_test(pools, a_region_is_filled_to_the_budget_and_no_further);
 	tcase_add_test(pools, a_group_is_made_once);
 	suite_add_tcase(suite, devices);
