@@ -102,7 +102,7 @@ int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_
 int fs_run_tool(const char *const argv[], const char *device, struct buf *output, int timeout_ms,
 	int *ret_status, struct error **err) MUST_CHECK;
 
-/* What a new file system is to be like beyond its type. */
+/* The properties of a new file system beside its type. */
 struct fs_layout {
 	const char *uuid;   /* as text; NULL: a random one */
 	bool project_quota; /* an ext4 has the features without which the kernel refuses "prjquota"; an xfs

@@ -311,8 +311,8 @@ static int mark_copy(struct volumes *v, struct creation *c, const struct device 
 	return records_save(v->records, c->r, err);
 }
 
-/* What is known now that the device is there and filled. That of a copy with a mark was recorded before it
- * was complete. */
+/* Records the size and the content of the device, which is there and filled. The record of a copy with a mark
+ * had both before the copy was complete. */
 static int record_device(struct volumes *v, struct creation *c, const struct device *d, struct error **err)
 {
 	if (c->r->copy_marked)

@@ -26,7 +26,8 @@ struct volume_record;
  */
 bool inline_is_left_over(const struct volume_record *r, const struct mount_table *mounts);
 
-/* Those that were seen to be left over; all zero at first. */
+/* The inline volumes that were seen to be left over, each with the time of the first look. All zero at first.
+ */
 struct inline_leftovers {
 	struct inline_leftover *list;
 	size_t n;

@@ -63,7 +63,8 @@ static size_t count_in_phase(const struct members *m, enum volume_phase phase)
 	return n;
 }
 
-/* One that is not is enough for all: no snapshot is ready before each is finished. */
+/* A single unfinished snapshot makes the group unfinished, because none becomes ready before all are
+ * finished. */
 int volumes_group_completion(struct volumes *v, const char *id, enum copy_completion *ret, struct error **err)
 {
 	CLEANUP(members_done) struct members m = {0};

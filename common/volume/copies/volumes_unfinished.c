@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done about a volume whose record says that its creation was not finished: the record may be older
- * than the device. */
+/* Settles volumes whose records say that their creation was not finished. Such a record may be older than the
+ * device. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -14,7 +14,8 @@ int volumes_recognise(const struct volume_record *r, const char *device, char **
 	return fs_recognise(device, r->fs_uuid, ret_found, err);
 }
 
-/* What the kernel does not show may hold anything. @ret: NULL: it is not there, or is another's */
+/* Finds the device of @r and activates it, because an inactive device may hold anything. @ret: NULL: there is
+ * none, or it is another volume's */
 static int find_active(
 	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
 {
@@ -62,7 +63,8 @@ int volumes_copy_completion(
 	return copy_completion_look(r, source ? source->fs_uuid : NULL, d->path, ret, err);
 }
 
-/* What it holds may have changed since. */
+/* Makes a finished copy ready. Its device decides about size and file system, since both may have changed
+ * after the record was written. */
 static int make_ready(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;

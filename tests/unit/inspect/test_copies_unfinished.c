@@ -535,7 +535,7 @@ START_TEST(group_is_kept_as_a_whole_or_undone)
 }
 END_TEST
 
-/* What is recorded is older than what the devices show. */
+/* The records of a group are older than its devices. */
 START_TEST(group_is_kept_that_was_finished_after_the_backup)
 {
 	make_source(&kinds[0]);
