@@ -28,7 +28,7 @@ struct count {
 	uint64_t hits;
 };
 
-/* Of the process: what is counted is what it does as a whole. */
+/* This state is process-wide: the durable steps of all threads are counted together. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct place stop_at, kill_at;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What malloc keeps at the end of a heap by itself. */
+/* Free bytes that glibc's malloc keeps at the top of the heap by default (M_TRIM_THRESHOLD). */
 #define TRIM_BYTES (128 << 10)
 
 static void *or_abort(void *p)

@@ -117,7 +117,7 @@ struct json_writer {
 int json_copy(struct json_reader *r, const struct json_event *first, struct json_writer *w,
 	struct error **err) MUST_CHECK;
 
-/* Of all documents that our programs print. Members may be added without a change of it. */
+/* Version of the schema of all JSON documents that our programs print. Adding a member does not change it. */
 #define JSON_SCHEMA_VERSION 1
 
 /** json_document() - open the object that is a whole document for other programs: its first member says which

@@ -188,7 +188,8 @@ struct json_reader *json_reader_new(struct span input)
 	/* A text is shorter than its token; the last number may lack a byte behind it for the NUL. */
 	r->text = BUF_INIT(input.n + 1);
 	r->yajl = yajl_alloc(&callbacks, &alloc, r);
-	/* What follows the document is checked here: yajl misses a string that has no end. */
+	/* yajl does not report an unterminated string behind the document, so it is configured to ignore the
+	 * bytes behind the document, and they are checked here. */
 	yajl_config(r->yajl, yajl_allow_trailing_garbage, 1);
 	return r;
 }
