@@ -118,9 +118,9 @@
  * one that is answered. Clients of Kubernetes have none. */
 #define LIMIT_QUEUED_MS 200
 
-/* What the kernel buffers of replies for one peer; it doubles the number for its own needs (socket(7)).
- * Without this limit it buffers megabytes for each peer that does not read, which count as memory of the
- * container. */
+/* Bytes of replies to one peer that the kernel may buffer (SO_SNDBUF); it doubles the number for its own
+ * needs (socket(7)). Without this limit it buffers megabytes for each peer that does not read, which count as
+ * memory of the container. */
 #define LIMIT_SEND_BUFFER_BYTES (256u << 10)
 
 /* How long after our PING the server may take to send its answer, or anything else; as in client-go. */

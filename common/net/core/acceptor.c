@@ -48,7 +48,8 @@ static void acceptor_log(struct acceptor *a, const struct conn *c, const char *m
 /* Longer than any limit on waiting. */
 #define FAR_NS (3600 * NS_PER_S)
 
-/* What keeps @c from staying, or NULL. */
+/* The reason why @c has to be closed, which is the time limit that it has exceeded; NULL: it may stay
+ * open. */
 static const char *overdue(const struct accepted *c, uint64_t now_ns)
 {
 	const struct acceptor *a = c->acceptor;
@@ -143,7 +144,7 @@ static uint64_t greedy_since_ns(const struct accepted *c, uint64_t now_ns)
 	return is_over(queued_ns, LIMIT_QUEUED_MS, now_ns) ? queued_ns : 0;
 }
 
-/* Whoever does so for longest. */
+/* Finds the connection whose peer has been greedy for longest; NULL: none. */
 static struct accepted *find_greedy(const struct acceptor *a, uint64_t now_ns)
 {
 	uint64_t oldest_ns = now_ns + 1;

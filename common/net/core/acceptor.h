@@ -34,7 +34,7 @@ struct accepted {
 	char host[ADDR_HOST_MAX]; /* as addr_peer_host() */
 };
 
-/* What a server does with its connections; @a is what open() returned. */
+/* Functions by which a server handles its connections. @a is the result of open(). */
 struct acceptor_server {
 	const struct conn_protocol *protocol;
 	/* a new connection; the acceptor fills the head in. Return: never NULL */

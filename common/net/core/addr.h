@@ -58,12 +58,12 @@ int addr_listen(struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
 void addr_unlisten(const struct addr *a);
 
 /** addr_connect() - begin to connect. @ret_fd: becomes writable when connecting has ended; SO_ERROR has the
- * result. A TCP peer that vanishes is noticed within LIMIT_STALLED_MS. What a TCP peer has not acknowledged
- * when the connection is closed, or the process ends, is not sent any more: otherwise the kernel would
- * deliver a request whose sender is gone and of which the sender's successor does not know. The
- * server of a unix socket must have uid 0 or our own euid: otherwise every user who can put a file at its
- * path could answer instead of it. Return: 0, or -1 with ERR_UNAVAILABLE (nothing listens, or its backlog is
- * full), ERR_PERMISSION (a unix socket of another user), ERR_INTERNAL. */
+ * result. A TCP peer that vanishes is noticed within LIMIT_STALLED_MS. When a TCP connection is closed or the
+ * process ends, data that the peer has not acknowledged are not sent any more: otherwise the kernel would
+ * deliver a request whose sender is gone and of which the sender's successor does not know. The server of a
+ * unix socket must have uid 0 or our own euid: otherwise every user who can put a file at its path could
+ * answer instead of it. Return: 0, or -1 with ERR_UNAVAILABLE (nothing listens, or its backlog is full),
+ * ERR_PERMISSION (a unix socket of another user), ERR_INTERNAL. */
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
 
 /** addr_keep_unsent() - what was written to @fd, of addr_connect(), is delivered although @fd is closed. */

@@ -49,7 +49,7 @@ void handshakes_free(struct handshakes *h)
 {
 	if (!h)
 		return;
-	/* What the threads post meanwhile is not run any more. */
+	/* Completions that the threads post until they have ended are not run any more. */
 	workers_free(h->workers);
 	end_all(h->running);
 	end_all(h->begun.first);

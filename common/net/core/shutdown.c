@@ -20,7 +20,8 @@ static void grace_is_over(void *user)
 	const struct shutdown *s = user;
 
 	s->config.overdue(s->config.user);
-	/* What is stuck cannot be ended, nor what it works on be freed. */
+	/* A thread that is stuck cannot be ended, and the data that it uses cannot be freed: the process
+	 * exits without cleanup. */
 	_exit(EXIT_FAILURE);
 }
 

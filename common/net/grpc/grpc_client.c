@@ -23,7 +23,7 @@ struct grpc_client {
 	size_t refs;         /* of its calls, and of its owner: those that free() ends may make new ones */
 };
 
-/* What has come of one reply. */
+/* The part of one reply that was received so far. */
 struct reply {
 	unsigned http;
 	unsigned status; /* grpc-status; valid with has_status */
@@ -276,7 +276,8 @@ struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *pat
 		call->timer = loop_timer_new(c->loop, on_timeout, call);
 		loop_timer_set(call->timer, timeout_ms, 0);
 	}
-	/* What cannot be packed is cancelled before it is sent, and so ends later, as all calls do. */
+	/* A request that cannot be packed is cancelled before it is sent. So its callback runs later, from
+	 * the loop, as that of every call. */
 	int rv = grpc_protobuf_pack(request, arena, &packed, &err);
 	call->request = send_request(call, packed, timeout_ms);
 	if (rv < 0)

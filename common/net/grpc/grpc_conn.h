@@ -76,7 +76,7 @@ struct grpc_stream {
 	struct error *error;
 };
 
-/* What the header block of a request says. */
+/* The fields of a request's header block that gRPC uses. */
 struct grpc_head {
 	struct span method;
 	struct span path;

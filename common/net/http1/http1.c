@@ -16,7 +16,7 @@
  */
 #define HEADS_BYTES 4096
 
-/* What a connection has to send: heads and bodies of replies, given out in pieces. */
+/* Bytes that a connection has to send: heads and bodies of replies, given out in pieces. */
 struct out {
 	struct buf bytes;
 	struct buf body; /* behind them: of the last reply, when it was handed over */
@@ -188,7 +188,7 @@ static void count_out(struct http1 *h)
 	h->counted_bytes = h->out.body.len;
 }
 
-/* What depends on the request is filled in. */
+/* Queues @reply, after filling in the reason phrase and the fields that depend on the request. */
 static void add_reply(struct http1 *h, struct reply reply)
 {
 	reply.reason = reason_of(reply.status);

@@ -23,7 +23,8 @@ struct http1_refusal {
 #define HTTP1_FINE      ((struct http1_refusal){0})
 #define HTTP1_BAD(text) ((struct http1_refusal){400, (text)})
 
-/* What is known from the header section so far. */
+/* The content of the header fields that were received so far, as far as it matters for the framing of the
+ * message. */
 struct http1_head {
 	bool is_1_0;
 	bool says_close; /* Connection: close */

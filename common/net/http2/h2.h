@@ -11,9 +11,9 @@
  * use send a socket path, a percent-encoded one or nothing as :authority; the checks that matter are made
  * here instead (one each of :method, :scheme, :path starting with "/", pseudo headers first, lower-case
  * names, no connection headers). Limits: limits.h, and windows of 64 KiB. A request whose header block is too
- * big gets :status 431; the user is not notified. Pings are answered, and their rate is not limited. What is
- * queued for sending grows with what is received: whoever cannot write stops feeding h2_recv(). Threads: one
- * at a time. Source: RFC 9113, nghttp2 programmers' guide.
+ * big gets :status 431; the user is not notified. Pings are answered, and their rate is not limited. The
+ * queue of bytes to be sent grows with the bytes that are received: a caller that cannot write must not call
+ * h2_recv() until it can. Threads: one at a time. Source: RFC 9113, nghttp2 programmers' guide.
  */
 #pragma once
 

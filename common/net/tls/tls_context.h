@@ -2,8 +2,9 @@
 /*
  * tls_context.h - the certificates of a tls_context, as tls.c uses them.
  *
- * What a handshake needs is in an object that is never changed (struct tls_creds), so that connections keep
- * the certificates that they began with. Threads: safe. Waits for files as tls.h says.
+ * The certificates and the configuration of a handshake are in an object that is never changed (struct
+ * tls_creds), so that connections keep the certificates that they began with. Threads: safe. Waits for files
+ * as tls.h says.
  */
 #pragma once
 

@@ -124,7 +124,7 @@ static void add_time(const mbedtls_x509_time *t, struct buf *out)
 	buf_addf(out, "%04d-%02d-%02dT%02d:%02d:%02dZ", t->year, t->mon, t->day, t->hour, t->min, t->sec);
 }
 
-/* Of several findings, each begins a part of its own. */
+/* Separates the next finding from those that were added before. */
 static void begin_part(struct buf *out)
 {
 	if (out->len > 0)
