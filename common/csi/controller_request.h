@@ -17,7 +17,7 @@
 int csi_read_range(const Csi__V1__CapacityRange *range, uint64_t *ret_required, uint64_t *ret_limit,
 	struct error **err) MUST_CHECK;
 
-/* What a new volume is to be a copy of. */
+/* Source of a new volume: the volume or snapshot that it is to be a copy of. */
 struct csi_source {
 	const char *handle; /* borrowed from the request; NULL: the new volume is empty */
 	bool is_snapshot;
@@ -42,9 +42,10 @@ int csi_refuse_member(const char *id, const char *group, struct error **err) MUS
 int csi_check_create(const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret,
 	struct error **err) MUST_CHECK;
 
-/** csi_read_create_parameters() - read the parameters of @request. Those of a VolumeAttributesClass count
- * where the StorageClass has the same key. @out: gets them; strmap_done(), also after a failure. Return: 0,
- * or -1 with ERR_INVALID_ARGUMENT: what a VolumeAttributesClass cannot have; the others are not checked. */
+/** csi_read_create_parameters() - read the parameters of @request. If the VolumeAttributesClass and the
+ * StorageClass have the same key, the value of the VolumeAttributesClass is used. @out: gets them;
+ * strmap_done(), also after a failure. Return: 0, or -1 with ERR_INVALID_ARGUMENT (the VolumeAttributesClass
+ * has a parameter that it cannot have). Parameters of the StorageClass are not checked. */
 int csi_read_create_parameters(
 	const Csi__V1__CreateVolumeRequest *request, struct strmap *out, struct error **err) MUST_CHECK;
 

@@ -124,7 +124,8 @@ static int modify_volume(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(modify_volume, Csi__V1__ControllerModifyVolumeRequest, Csi__V1__ControllerModifyVolumeResponse);
 
-/* What the volume itself must be for that. */
+/* Checks that the volume's own properties (access, file system, block mode) permit the capabilities in
+ * @set. */
 static int check_volume(const struct volume_info *info, const struct capability_set *set, struct error **err)
 {
 	if (access_check(set->spans_nodes, info->is_cache || info->is_taken_over, err) < 0)
@@ -227,8 +228,8 @@ static bool can_serve(
 	return csi_can_serve(request, parameters);
 }
 
-/* Of the parameters only some matter: they come as they are in the StorageClass, with keys that no
- * CreateVolume has. */
+/* Only some of the parameters are read: external-provisioner sends all parameters of the StorageClass,
+ * including keys that it removes from the request of CreateVolume. */
 static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)
 {

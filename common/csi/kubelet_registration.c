@@ -192,7 +192,8 @@ static void old_drained(void *user)
 		server_drained(s);
 }
 
-/* What is mounted in a container stays a folder that was removed on the host: only a new container helps. */
+/* If the registration folder is removed and made again on the host, the container still has the removed one
+ * mounted: only a new container gets the new folder. */
 static void note_failure(struct kubelet_registration *s, const struct error *err)
 {
 	uint64_t lost_ms = s->config.lost_ms ? s->config.lost_ms : LOST_MS;

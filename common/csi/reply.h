@@ -37,7 +37,7 @@ Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 /** csi_content_source() - make the content source of a copy of the volume, or snapshot, @handle. */
 Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle, bool is_snapshot);
 
-/* What callers get of a snapshot. */
+/* The properties of a snapshot that callers of CSI get. */
 struct csi_snapshot {
 	const char *id;
 	const char *source; /* ID of the volume; NULL: not known */
@@ -55,7 +55,7 @@ Csi__V1__ListSnapshotsResponse__Entry *csi_snapshot_entry(Csi__V1__Snapshot *s, 
 void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
 	uint64_t max_volume_bytes);
 
-/* What a service of volumes offers besides what it always does. */
+/* Optional capabilities of a service of volumes. */
 struct csi_offers {
 	bool expands; /* volumes can be expanded */
 	bool health;  /* the health calls of CSI 1.13 */
