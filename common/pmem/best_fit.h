@@ -2,11 +2,11 @@
 /*
  * best_fit.h - predicts the pool and the extent of a new device. Pure.
  *
- * Of the pools in which the device fits, that is the one whose largest extent is smallest, and there the
- * smallest extent that is large enough, so that large extents stay whole for large volumes (docs/decisions
- * 003). A node uses best_fit_compare() only, for the order in which it tries its pools
- * (volume/pool_choice.h); best_fit_find() is the scheduler extender's prediction of pool and extent. Threads:
- * safe.
+ * The predicted pool is the one whose largest extent is smallest among the pools in which the device fits.
+ * The predicted extent is the smallest one in that pool that is large enough. So large extents stay whole for
+ * large volumes (docs/decisions 003). A node uses best_fit_compare() only, for the order in which it tries
+ * its pools (volume/pool_choice.h); best_fit_find() is the scheduler extender's prediction of pool and
+ * extent. Threads: safe.
  */
 #pragma once
 

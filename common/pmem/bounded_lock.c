@@ -20,8 +20,8 @@ void bounded_lock_done(struct bounded_lock *l)
 	pthread_mutex_destroy(&l->mutex);
 }
 
-/* The caller holds the mutex, which is released while it waits. What has gone on for @wait_ns is taken to
- * hang. */
+/* The caller holds the mutex, which is released while it waits. An operation that has held the lock for
+ * @wait_ns is taken to hang. */
 static bool wait_locked(struct bounded_lock *l, uint64_t wait_ns)
 {
 	uint64_t deadline_ns = clock_ns() + wait_ns;

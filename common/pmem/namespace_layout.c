@@ -101,7 +101,8 @@ uint64_t layout_usable(const struct layout_rules *r, bool sector, uint64_t raw_b
 		      : layout_fsdax_usable(raw_bytes, r->map_align_bytes);
 }
 
-/* What is missing is added until nothing is. */
+/* Adds the missing bytes until the usable size suffices, because a larger namespace needs more bytes for its
+ * page map or BTT. Then takes away the units that are not needed. */
 uint64_t layout_raw_bytes(const struct layout_rules *r, bool sector, uint64_t size_bytes)
 {
 	uint64_t wanted = size_bytes ? size_bytes : 1;

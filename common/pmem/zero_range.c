@@ -41,7 +41,8 @@ int zero_range(int fd, uint64_t offset, uint64_t length, struct error **err)
 	return blockdev_zero(fd, offset, length, err);
 }
 
-/* Past the page cache, which reads whole pages. What cannot be tried counts as readable. */
+/* Reads past the page cache (O_DIRECT), because the page cache reads whole pages. If the read cannot be
+ * tried, the block counts as readable. */
 static bool is_readable(int fd, uint64_t offset, uint64_t length)
 {
 	_Alignas(PIECE_BYTES) uint8_t block[PIECE_BYTES];

@@ -99,7 +99,7 @@ struct device_growth {
 	void *user;
 };
 
-/* What a manager waits for: a helper program, or the kernel. */
+/* The command that a device manager is waiting for, which a helper program or the kernel executes. */
 struct device_activity {
 	char command[96]; /* the command that is running: "lvm lvcreate", "create namespace in region0"; "":
 			     none */

@@ -413,7 +413,7 @@ static int destroy(void *self, const struct device *device, int exclusive_fd, st
 	return 0;
 }
 
-/* One that the kernel refuses must not keep the others away. */
+/* A namespace that the kernel refuses to enable must not keep the other ones from being enabled. */
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
 	struct device_direct *m = self;
@@ -438,7 +438,7 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 	return rc;
 }
 
-/* Of the process: there is one kernel below all managers. */
+/* The activity is that of the whole process, since all managers of a process use the same kernel. */
 static void activity(void *self, struct device_activity *ret)
 {
 	char step[BOUNDED_LOCK_STEP_MAX];

@@ -256,7 +256,8 @@ static int fit_image(struct fake_folder *f, const struct device *d, struct error
 	return loop_update_size(fd, err);
 }
 
-/* What a crash in fake_folder_grow() left: the description counts. */
+/* Gives each image the size that the model's description says: a crash in fake_folder_grow() leaves them
+ * different. */
 static int fit_images(struct fake_folder *f, const struct fake_model *m, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *l = fake_model_list(m);

@@ -518,7 +518,8 @@ static int activate_locked(struct device_lvm *m, const struct device_list *l, st
 		return 0;
 	if (!m->seen && device_lvm_refresh(m, err) < 0)
 		return -1;
-	/* Of an incomplete group LVM activates what it can, and says that it failed. */
+	/* In an incomplete volume group, LVM activates the volumes whose devices are present, and then
+	 * reports failure. */
 	if (lvm_activate(m->lvm, incomplete, &partial) < 0)
 		log_debug("incomplete volume groups are not all active", F_ERR(partial));
 	if (lvm_activate(m->lvm, complete, err) < 0)

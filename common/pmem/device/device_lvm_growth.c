@@ -170,7 +170,8 @@ static int require_room(struct device_lvm *m, const struct device *wanted, uint6
 	return refuse_full(m, *d, size_bytes, err);
 }
 
-/* What LVM did, whatever it said: its process may have ended between the change and the answer. */
+/* Finds out from a new listing whether LVM has grown the device. The answer of LVM does not decide that,
+ * because its process may have ended between the change and the answer. */
 static int check_grown(struct device_lvm *m, const struct device_growth *g, struct device **ret,
 	struct error **failure, struct error **err)
 {

@@ -151,7 +151,8 @@ static struct module *find(struct counts *c, const char *id)
 	return NULL;
 }
 
-/* What was the count of this boot is that of the one before. Modules that are gone keep theirs. */
+/* If the node has booted, the counts of the present boot become those of the previous one. Modules that are
+ * gone keep their counts. */
 static bool begin_boot(struct counts *c, const char *boot_id)
 {
 	if (str_eq(c->boot_id, boot_id))

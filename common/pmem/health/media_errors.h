@@ -25,7 +25,7 @@ struct media_error {
 	uint64_t length_bytes;
 };
 
-/* Of one device, by offset where it lies on its memory in one piece. All zero: it has none. */
+/* Media errors of one device, by their offset in the device. If all members are zero, it has none. */
 struct media_errors {
 	struct media_error list[MEDIA_ERRORS_MAX]; /* the first ones */
 	size_t n;
@@ -34,7 +34,7 @@ struct media_errors {
 	bool unknown;   /* there may be others: a list cannot be read */
 };
 
-/* All of a namespace, or of the memory of the fake. */
+/* All bad blocks of a namespace, or of the memory of the fake device manager. */
 struct bad_ranges {
 	dev_t dev;
 	struct media_error *list;
@@ -52,8 +52,9 @@ static inline bool bad_ranges_has_any(const struct bad_ranges *b)
 /** bad_ranges_done() - release what @b owns; safe on a zeroed one. */
 void bad_ranges_done(struct bad_ranges *b);
 
-/** bad_ranges_parse() - read the text of a list of bad blocks. Of a text that fills a page, a last line that
- * is incomplete is left out. @ret: bad_ranges_done(). Return: 0, or -1 with ERR_INTERNAL (another form). */
+/** bad_ranges_parse() - read the text of a list of bad blocks. If the text fills a page, the kernel may have
+ * cut the last line: it is left out if it is incomplete. @ret: bad_ranges_done(). Return: 0, or -1 with
+ * ERR_INTERNAL (another form). */
 int bad_ranges_parse(const char *text, struct bad_ranges *ret, struct error **err) MUST_CHECK;
 
 /** bad_ranges_read() - read the list of the block device at @path, such as "/dev/pmem0"; one without a list,
@@ -68,7 +69,8 @@ void media_errors_add(struct media_errors *e, const struct bad_ranges *bad, uint
 	uint64_t length_bytes, uint64_t offset_bytes);
 
 /** media_errors_of_mapped() - add to @e what of the lists @bad of @n_bad devices lies below the mapped device
- * at @path, which is unknown if one of these lists is. Of the device, only linear parts are known. A path at
- * which there is no mapped device has none. Return: 0, or -1 with ERR_INTERNAL. */
+ * at @path, which is unknown if one of these lists is. Only the linear parts of the device can be mapped to
+ * the devices below. A path at which there is no mapped device has none. Return: 0, or -1 with
+ * ERR_INTERNAL. */
 int media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
 	struct media_errors *e, struct error **err) MUST_CHECK;

@@ -47,8 +47,8 @@ struct lvm_label {
 	size_t n_areas;
 };
 
-/** lvm_label_read() - read the label of @path. One that is missing or damaged is a success, and not sound.
- * Return: 0, or -1 with ERR_INTERNAL. */
+/** lvm_label_read() - read the label of @path. A missing or damaged label is no failure: then @ret->sound is
+ * false. Return: 0, or -1 with ERR_INTERNAL. */
 int lvm_label_read(const char *path, struct lvm_label *ret, struct error **err) MUST_CHECK;
 
 /**

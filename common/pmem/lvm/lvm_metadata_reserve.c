@@ -4,14 +4,14 @@
 /* Bytes of metadata text for one of our volumes, which has a name of up to 63 bytes, a tag and one segment.
  */
 #define LV_TEXT_BYTES 512
-/* What a group is described by beside its volumes. */
+/* Bytes of metadata text that describe a volume group and its devices, without its volumes. */
 #define VG_TEXT_BYTES     2048
 #define MIN_RESERVE_BYTES 2048
 #define MAX_RESERVE_BYTES (64U << 10)
 
 /*
- * Old and new text must both fit into a metadata area (_vg_write_raw() of LVM's
- * lib/format_text/format-text.c), so that one can grow to half of it.
+ * The old and the new metadata text must both fit into a metadata area (_vg_write_raw() of LVM's
+ * lib/format_text/format-text.c), so that a text can grow to half of the area.
  */
 static uint64_t reserve_bytes(const struct lvm_vg *vg)
 {

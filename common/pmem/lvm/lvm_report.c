@@ -179,7 +179,8 @@ static int read_reports(struct json_reader *j, row_fn fn, void *user, struct err
 	}
 }
 
-/* What LVM answers: an object of "report" and, from the shell, "log". */
+/* Reads an answer of LVM, which is a JSON object with the member "report" and, if LVM runs as a shell,
+ * "log". */
 static int read_answer(struct span json, bool log, row_fn fn, void *user, struct error **err)
 {
 	CLEANUP(json_reader_freep) struct json_reader *j = json_reader_new(json);

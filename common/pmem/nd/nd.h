@@ -169,11 +169,12 @@ int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct e
  * @ret_after: the listing in which it was found; nd_inventory_free()
  *
  * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
- * the seed is returned to the region; nothing is left enabled. What a killed process has left of a creation
- * does not prevent a new one. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or all label
- * slots are in use), ERR_PRECONDITION (region disabled, read-only, without labels), ERR_INVALID_ARGUMENT
- * (misaligned; too small for its mode; another mode; name or uuid malformed), ERR_NOT_FOUND (no such region),
- * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
+ * the seed is returned to the region; nothing is left enabled. A creation that a killed process left
+ * unfinished does not prevent a new one. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or
+ * all label slots are in use), ERR_PRECONDITION (region disabled, read-only, without labels),
+ * ERR_INVALID_ARGUMENT (misaligned; too small for its mode; another mode; name or uuid malformed),
+ * ERR_NOT_FOUND (no such region), ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE (/sys
+ * read-only; as nd_list()).
  */
 int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret,
 	struct nd_inventory **ret_after, struct error **err) MUST_CHECK;

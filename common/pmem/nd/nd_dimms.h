@@ -47,8 +47,8 @@ struct dimms {
 	size_t n;
 };
 
-/** dimms_read() - list all modules. Without a bus there are none. What a module does not say counts as no
- * problem. Return: 0, or -1 with ERR_INTERNAL (sysfs cannot be read). @ret: dimms_done(). */
+/** dimms_read() - list all modules. Without a bus there are none. A value that a module does not report
+ * counts as no problem. Return: 0, or -1 with ERR_INTERNAL (sysfs cannot be read). @ret: dimms_done(). */
 int dimms_read(struct dimms *ret, struct error **err) MUST_CHECK;
 
 /**

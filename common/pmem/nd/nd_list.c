@@ -290,8 +290,8 @@ static void count_unlabelled(struct nd_region *r)
 		r->max_extent_bytes = r->available_bytes;
 }
 
-/* @enabled_before: regions that were enabled before @devices were listed. One that is enabled only now had
- * not shown its namespaces. */
+/* @enabled_before: regions that were enabled before @devices were listed. A region that was enabled after
+ * that is returned as disabled, because @devices may lack its namespaces. */
 static int read_regions(
 	char *const *devices, char *const *enabled_before, struct nd_inventory *inv, struct error **err)
 {

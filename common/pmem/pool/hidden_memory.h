@@ -23,8 +23,8 @@ struct hidden_memories {
 	size_t n;
 };
 
-/** hidden_memories_find() - look for such memory. What cannot be read counts as not there. @root: "", or the
- * folder that takes the place of / in tests. @ret: hidden_memories_done() */
+/** hidden_memories_find() - look for such memory. Memory whose sysfs files cannot be read counts as absent.
+ * @root: "", or the folder that takes the place of / in tests. @ret: hidden_memories_done() */
 void hidden_memories_find(const char *root, struct hidden_memories *ret);
 
 /** hidden_memories_done() - release what @m owns; safe on a zeroed one. */

@@ -11,9 +11,9 @@
  * its group was made, or an administrator has prepared it, and it is grouped either way. Threads: the caller
  * holds pool_ns_lock(). Blocks on devices and LVM.
  *
- * What has a record of a volume group (pool_backup.h) and was not taken out of it by LVM may hold volumes
- * although nothing is recognised on it: it is refused, also with force, unless its name is given, too
- * (docs/decisions/041).
+ * A namespace may hold volumes although nothing is recognised on it, if it is recorded as part of a volume
+ * group (pool_backup.h) and LVM did not take it out of the group: it is refused, also with force, unless its
+ * name is given, too (docs/decisions/041).
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * raw_content.h - whether a raw namespace may hold something: a signature, an info block of another mode, a
  * user, or a record that it was in a volume group.
  *
- * Whatever makes a raw namespace vanish or overwrites it asks here first. Threads: safe. Blocks on the
+ * Code that removes or overwrites a raw namespace calls these functions first. Threads: safe. Blocks on the
  * device.
  */
 #pragma once
