@@ -73,7 +73,9 @@ static uint64_t for_a_while(void)
 	return clock_ns() + RESERVATION_NS;
 }
 
-/* The volume of @claim is not made there, or is deleted. What it takes is free when its node says so. */
+/* Ends the reservation for the volume of @claim, which is not made on that node, or is deleted. If PmemVolume
+ * names a copy that the node's PmemNode does not show yet, the reservation lasts for RESERVATION_NS more,
+ * because the PmemNode still shows the space of that copy as free. */
 static void withdraw(struct cluster_view *w, const struct kube_claim *claim)
 {
 	CLEANUP(free_charp) char *name = kube_claim_volume_name(claim);
@@ -161,7 +163,8 @@ static void claim_is(struct cluster_view *w, const struct kube_claim *old, const
 		withdraw(w, new);
 }
 
-/* What a prime claim is decides whether the volume of its target is reserved. */
+/* A volume is not reserved for a claim while a prime claim fills it. So the target of @prime is examined
+ * again when @prime has changed. */
 static void target_is(struct cluster_view *w, const struct kube_claim *prime)
 {
 	const char *uid = prime_claim_target(prime);
@@ -245,7 +248,8 @@ static void pod_is(struct cluster_view *w, const struct kube_pod *old, const str
 
 	if (has_node && !had_node)
 		place_claims(w, new);
-	/* What has been running when this process began is in the reports. */
+	/* Inline volumes of pods that were already running when this process began are in the reports of the
+	 * nodes, and are not reserved. */
 	if (has_node && !had_node && (old || !new->is_running))
 		for_each_inline(w, new, place_inline);
 	if (new->is_running)
@@ -404,7 +408,8 @@ static void node_changed(void *user, const char *key, const void *old, const voi
 	struct cluster_view *w = user;
 	CLEANUP(free_charp) char *name = n->node ? pmem_node_object_name(n->node, w->driver_name) : NULL;
 
-	/* One that was made by hand may name any node. */
+	/* A PmemNode object that a user made may name a node that its own name does not belong to: it is
+	 * ignored. */
 	if (!str_eq(name, key))
 		return;
 	if (!new) {
@@ -426,7 +431,7 @@ static void record_changed(void *user, const char *key, const void *old, const v
 		note_copies(user, v);
 }
 
-/* Of tens of thousands only what is looked at is kept. */
+/* Clusters have tens of thousands of objects: the fields that are not read are released. */
 static void trim_claim(void *object)
 {
 	struct kube_claim *c = object;
@@ -485,7 +490,7 @@ static bool keeps_pod(const void *user, const void *object)
 	return false;
 }
 
-/* What only kube-scheduler's questions need. */
+/* Watches Pods and PersistentVolumes, which only the requests of kube-scheduler need. */
 static void watch_pods_and_volumes(struct cluster_view *w, struct kube_client *client)
 {
 	static const struct informer_events of_pods = {pod_changed, on_synced};
@@ -506,7 +511,7 @@ static void watch_pods_and_volumes(struct cluster_view *w, struct kube_client *c
 	w->drivers = informer_new(client, &w->driver_kind, &of_others, w);
 }
 
-/* What the controllers show of nodes and volumes. */
+/* Watches the PmemNodes and PmemVolumes that the controllers write. */
 static void watch_resources(struct cluster_view *w, struct kube_client *client)
 {
 	static const struct informer_events of_nodes = {node_changed, on_synced};

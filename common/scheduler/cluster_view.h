@@ -75,8 +75,9 @@ bool cluster_view_is_silent(
 int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, struct pod_needs *ret,
 	char **ret_pod_uid, struct error **err) MUST_CHECK;
 
-/** cluster_view_webhook() - the webhook's questions about the cluster; valid as long as @w. Of several
- * default classes one of ours that binds late is preferred: marking a pod unnecessarily costs little. */
+/** cluster_view_webhook() - the webhook's questions about the cluster; valid as long as @w. If there are
+ * several default StorageClasses, one of our driver with volumeBindingMode WaitForFirstConsumer is preferred:
+ * marking a pod unnecessarily costs little. */
 struct webhook_cluster cluster_view_webhook(struct cluster_view *w);
 
 /** cluster_view_tick() - to be called each second or so. @now_ns: of clock_ns() */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pods need: new volumes, and the nodes that have their existing ones. */
+/* Finds out what a pod needs: its new volumes, and the nodes that have its existing ones. */
 #include "scheduler/cluster_view_private.h"
 
 #include <string.h>
@@ -198,9 +198,10 @@ static void visit_record(void *user, const void *object)
 	}
 }
 
-/* Of a snapshot that was made for another VolumeSnapshot, or is not made yet, it is not known where it is,
- * nor which of several was made for the present VolumeSnapshot, if an earlier one of that name was retained:
- * then the call that restores it refuses other nodes. */
+/* Restricts the pod to the nodes that have the snapshot, if exactly one snapshot is recorded for the
+ * VolumeSnapshot. There is none if the snapshot is not made yet, or was made for another VolumeSnapshot;
+ * there are several if the snapshot of an earlier VolumeSnapshot of that name was retained. Then no node is
+ * excluded here, and the call of CreateVolume that restores the snapshot refuses the wrong ones. */
 static void add_snapshot_home(
 	const struct cluster_view *w, struct pod_needs *needs, const struct pod_need *need)
 {

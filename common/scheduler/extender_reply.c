@@ -6,7 +6,7 @@
 #include "base/json/json.h"
 #include "scheduler/node_choice.h"
 
-/* Of one reason; the rest is cut off. */
+/* Limit for the text of the reason why one node is refused; the rest is cut off. */
 #define REASON_MAX_BYTES 1024
 
 static void add_span(struct buf *out, struct span s)
@@ -14,7 +14,7 @@ static void add_span(struct buf *out, struct span s)
 	buf_add(out, s.p, s.n);
 }
 
-/* Before each one of a list. */
+/* Writes a comma before each item of a list but the first. */
 static void separate(struct buf *out, bool *first)
 {
 	if (!*first)

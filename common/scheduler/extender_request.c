@@ -13,7 +13,7 @@
 
 #define MIN_ROOM 64
 
-/* Of one node, where Kubernetes has some hundred pods: their UIDs. */
+/* Limit for the UIDs of the victims on one node, on which Kubernetes runs some hundred pods. */
 #define VICTIMS_MAX_BYTES (1u << 20)
 
 /* A request that is being read. */

@@ -234,9 +234,9 @@ static bool must_wait(struct asked *a, uint64_t now_ns)
 	return outcome == SCHED_WAIT && now_ns < a->begin_ns + SCHED_WAIT_MS * NS_PER_MS;
 }
 
-/* Those that wait, in the order in which they came: a decision for one of them counts for those after it. A
- * request is removed from the list before it is answered, because the answer lets the next request of its
- * connection begin. */
+/* Decides the waiting requests again, in the order in which they came: the reservation of one that is decided
+ * counts for those after it. A request is removed from the list before it is answered, because the answer
+ * lets the next request of its connection begin. */
 static void look_again(void *user)
 {
 	struct extender_service *s = user;

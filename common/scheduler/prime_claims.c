@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Of populators, and of CDI's clones. */
+/* Prefixes of the names of prime claims: those of populators, and those of CDI's clones. */
 static const char *const prefixes[] = {"prime-", "tmp-pvc-"};
 
 const char *prime_claim_target(const struct kube_claim *claim)

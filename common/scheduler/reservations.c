@@ -237,7 +237,7 @@ static void release_pod(struct reservations *r, struct pod *pod)
 	}
 }
 
-/* What @pod needs counts on @node_id alone. */
+/* Decides that @pod runs on @node_id: its volumes are reserved on that node and no longer on the others. */
 static void settle(struct reservations *r, struct pod *pod, const char *node_id)
 {
 	struct reserved *v;
@@ -585,7 +585,7 @@ static bool expire_pods(struct reservations *r, uint64_t now_ns)
 	return any;
 }
 
-/* What decides whether a placed volume goes on. */
+/* Arguments for deciding whether the reservation of a placed volume ends. */
 struct expiry {
 	uint64_t now_ns;
 	reservations_keep_fn keep;

@@ -4,8 +4,9 @@
  *
  * A reservation begins when a pod passes the filter: its new volumes then count on each node that it may go
  * to. It is decided when its node is known: by the selected node of a claim, by the node of the pod, or
- * because there was only one. From then on the volumes count on that node alone. What an object of the
- * cluster says itself, such as a claim with a selected node, stays reserved without the pod, too.
+ * because there was only one. From then on the volumes count on that node alone. A volume stays reserved
+ * without the pod, too, if an object of the cluster says where it is made, as a claim with a selected node
+ * does.
  *
  * A reserved volume ends when the PmemNode of its node names it as new, or shows a report that is at least as
  * new as the one that its PmemVolume names: what the node offers is less by then. Otherwise it ends with the
@@ -21,7 +22,7 @@
 /* How long a pod that passed is waited for. */
 #define RESERVATION_NS 60000000000ULL
 
-/* Of what an object says for as long as it exists. */
+/* The end of a reservation that lasts as long as the object that says where the volume is made. */
 #define RESERVATION_FOR_EVER UINT64_MAX
 
 struct reservations;
@@ -51,8 +52,8 @@ void reservations_place(struct reservations *r, const char *name, const char *no
  * Unknown: ignored. */
 void reservations_end_at(struct reservations *r, const char *name, uint64_t end_ns);
 
-/** reservations_withdraw() - no object says any longer where the volume @name is made. What only a pod needs
- * stays. Unknown: ignored. */
+/** reservations_withdraw() - no object says any longer where the volume @name is made. If a pod needs the
+ * volume, its reservation for the pod stays. Unknown: ignored. */
 void reservations_withdraw(struct reservations *r, const char *name);
 
 /** reservations_made() - @node_id has the volume @name as of its report with the number @report. Ignored when
@@ -64,15 +65,15 @@ void reservations_made(struct reservations *r, const char *name, const char *nod
  * there.
  * @now_ns: any clock that goes forward, the same in all calls
  *
- * With one node that is decided. Replaces what the pod had reserved before. What an object says of its needs
- * stays, unless it has said so of a node that is not among the @nodes. A volume that the only node has
- * already is not reserved there.
+ * With one node that is decided. Replaces what the pod had reserved before. Reservations that objects of the
+ * cluster have caused stay, unless they are on a node that is not among the @nodes. A volume that the only
+ * node has already is not reserved there.
  */
 void reservations_add_pod(struct reservations *r, const char *pod_uid, const struct pod_needs *needs,
 	const struct sched_node *const *nodes, size_t n, uint64_t now_ns);
 
-/** reservations_drop_pod() - the pod has gone, waits for something else or is looked at again. What objects
- * say stays. Unknown: ignored. */
+/** reservations_drop_pod() - the pod has gone, waits for something else or is looked at again. Reservations
+ * that objects of the cluster have caused stay. Unknown: ignored. */
 void reservations_drop_pod(struct reservations *r, const char *pod_uid);
 
 /**

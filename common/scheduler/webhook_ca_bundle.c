@@ -154,7 +154,8 @@ static void read_file(struct webhook_ca_bundle *t)
 		return;
 	strv_free(t->ours);
 	t->ours = TAKE_PTR(found);
-	/* What the file had until now, other replicas may still need. */
+	/* Other replicas may still use a certificate of the authority that the file contained before, so it
+	 * stays in caBundle for a while. */
 	t->others_ns = 0;
 }
 

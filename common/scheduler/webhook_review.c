@@ -284,7 +284,8 @@ static bool needs_us(const struct webhook_review *v, const char *driver_name,
 	return false;
 }
 
-/* What is absent stands for what the configuration asks for: pods that are created. */
+/* Whether the review is about the creation of a pod. A field that is absent has the value that the webhook's
+ * configuration asks for. */
 static bool is_new_pod(const struct webhook_review *v)
 {
 	return (!v->operation || str_eq(v->operation, "CREATE")) && str_empty(v->sub_resource) &&
