@@ -25,7 +25,7 @@
 /* client-go rest/with_retry.go */
 #define MAX_TRIES 10
 
-/* Of the text of a failure that is not a Status object. */
+/* Limit for the text of a failed reply in error messages, if it is not a Status object. */
 #define MAX_SHOWN_BYTES 512
 
 /* A reply that is kept whole, and what is kept of one that reports a failure. */
@@ -355,7 +355,8 @@ static void on_headers(void *user, const struct h2_header *headers, size_t n, bo
 		r->on_begin(r->user);
 }
 
-/* What is too long of a failure's text is left out; a success that is cut off would be none. */
+/* The body of a failed reply is cut off at its limit; a successful reply that exceeds its limit is refused,
+ * because a part of it would be wrong. */
 static bool on_data(void *user, struct span data)
 {
 	struct kube_request *r = user;

@@ -11,7 +11,8 @@
 #include "base/str.h"
 #include "kube/json_members.h"
 
-/* What etcd takes in one request bounds what an object's labels and annotations can be. */
+/* Limit for the labels or annotations of an object, well above the 1.5 MiB that etcd accepts in one
+ * request. */
 #define MAX_PAIRS_BYTES (4u << 20)
 
 /* The pair behind the one with @key, the first for NULL. */
@@ -320,8 +321,8 @@ static void *pack_items(struct packing *p, const struct kube_field *f, const voi
 	return to;
 }
 
-/* What the fields of @from point to. @to: a copy of @from, which gets pointers to it; NULL: only the size is
- * computed */
+/* Packs the data that the fields of @from point to. @to: a copy of @from, which gets pointers to the packed
+ * data; NULL: only the size is computed */
 static void pack_members(struct packing *p, const struct kube_field *fields, const void *from, void *to)
 {
 	for (const struct kube_field *f = fields; f->name; f++) {

@@ -15,7 +15,7 @@
 /* client-go tools/cache/reflector.go: so that not all watches of a server end at once. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
-/* What the server may be late with the end that it was asked for. */
+/* Milliseconds by which the server may end a watch later than timeoutSeconds of the request says. */
 #define WATCH_LATE_MS 30000
 
 struct informer {

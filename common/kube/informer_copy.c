@@ -103,8 +103,8 @@ static void take_object(void *user, void *object)
 	put(user, object);
 }
 
-/* One object must not hide all others. What was known of it stays, since nothing says that it is gone, unless
- * it is another one of that name. */
+/* One object must not hide all others. The last readable version of the object stays in the copy, since
+ * nothing says that the object is deleted, unless the unreadable one is another object of that name. */
 static void skip_object(void *user, const struct kube_meta *names, const struct error *why)
 {
 	CLEANUP(free_charp) char *key = str_empty(names->name) ? NULL : kube_meta_key(names);
@@ -214,7 +214,8 @@ static int type_of(struct span line, enum watch_type *ret, struct error **err)
 	return 0;
 }
 
-/* What is no object of the kind: a bookmark, which need not have a name, or an error. */
+/* The object of a watch event that is not of the watched kind: a bookmark, which need not have a name, or an
+ * error. */
 struct notice {
 	struct kube_meta meta;
 	char *code; /* of an error */
@@ -347,7 +348,8 @@ static int read_event_of(struct informer_copy *c, struct span line, struct watch
 	return -1;
 }
 
-/* What cannot be read could have been any change: after that only a list is reliable. */
+/* An event that cannot be read may be any change of any object: afterwards the copy is not reliable until the
+ * objects are listed again. */
 static bool take_line(void *user, struct span line)
 {
 	struct informer_copy *c = user;

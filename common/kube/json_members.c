@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 
-/* Of a name that may be as long as the document. */
+/* Bytes of a member's name in an error message; the name itself may be as long as the document. */
 #define NAME_SHOWN_BYTES 64
 
 /* Only a strict reader complains of a value, and then names the member. The key is valid until its value is

@@ -58,5 +58,5 @@ void kube_query_begin(const struct kube_kind *kind, struct buf *path);
 /** kube_query_value() - append @text, escaped, as the value of a parameter. */
 void kube_query_value(struct buf *path, const char *text);
 
-/* What Accept asks for besides, for metadata only. */
+/* The rest of the value of Accept in requests for the metadata of objects. */
 #define KUBE_METADATA_ACCEPT "g=meta.k8s.io;v=v1,application/json"

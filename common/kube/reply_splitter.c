@@ -98,7 +98,7 @@ static bool see(struct kube_list_splitter *i, char c)
 	return false;
 }
 
-/* What is between the items of a list and says nothing. */
+/* Whether @c is a separator between the items of a list. */
 static bool is_between(const struct kube_list_splitter *i, char c)
 {
 	return i->in_items && i->depth == 2 && !i->in_string && (c == ',' || c == ' ' || c == '\n');

@@ -11,7 +11,7 @@
 #include "kube/fields.h"
 #include "kube/json_members.h"
 
-/* Of the claims of a token; kubelet's have about 1 KiB. */
+/* Limit for the claims of a token; those that kubelet projects have about 1 KiB. */
 #define CLAIMS_MAX_BYTES (16u << 10)
 
 void token_review_write(const char *token, const char *audience, struct buf *out)

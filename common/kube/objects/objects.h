@@ -60,7 +60,7 @@ struct kube_claim {
 	uint64_t request_bytes;
 	bool is_block;        /* volumeMode Block */
 	bool skips_hostmount; /* annotation skip-hostmount "true": the host is not to mount the volume */
-	/* Of its data source, while it is read. */
+	/* Fields of its data source, which are set only while the object is read. */
 	char *source_kind;
 	char *source_group;
 	char *source_namespace;
