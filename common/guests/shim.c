@@ -41,7 +41,8 @@ static char *socket_in(const char *folder, const char *sandbox)
 	return TAKE_PTR(path);
 }
 
-/* The one on which a server listens. What cannot be found out counts as that. */
+/* Finds the socket on which a shim listens. If that cannot be found out, the socket counts as one that has a
+ * server. */
 static char *find_socket(const struct shim_sockets *s, const char *sandbox)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(s->folders); i++) {
@@ -54,8 +55,8 @@ static char *find_socket(const struct shim_sockets *s, const char *sandbox)
 	return NULL;
 }
 
-/* Where no runtime has ever run, or where we do not see what it has made, as in a container without those
- * folders. */
+/* None of the folders exists where no runtime has ever run, or in a container that does not have them
+ * mounted. */
 static bool sees_none(const struct shim_sockets *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(s->folders); i++) {

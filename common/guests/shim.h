@@ -17,7 +17,7 @@ struct shim_sockets {
 	int timeout_ms;      /* for one question, from connecting to the last byte of the answer */
 };
 
-/* Those of the host. */
+/* The sockets of the Kata runtimes on the host. */
 #define SHIM_SOCKETS ((struct shim_sockets){.folders = {"/run/vc/sbs", "/run/kata"}, .timeout_ms = 5000})
 
 /** shim_guests() - the operations that volumes need. @s: borrowed, for as long as they are used. */

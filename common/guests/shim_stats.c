@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* Of the protocol. */
+/* Units of volume usage in Kata's agent protocol. */
 enum { UNIT_BYTES = 1, UNIT_INODES = 2 };
 
 struct usage {
