@@ -31,7 +31,8 @@ struct comparison {
 	struct cluster_findings *findings;
 };
 
-/* What a finding is about; NULL: as of struct cluster_finding. */
+/* The object that a finding is about. A member that is NULL has the meaning that struct cluster_finding gives
+ * it. */
 struct subject {
 	const char *kind;
 	const char *name;
@@ -320,7 +321,7 @@ static void add_record(const struct comparison *v, enum cluster_reason reason,
 	add_finding(v, reason, &subject, text);
 }
 
-/* What is said of a volume without PersistentVolume. Return: caller frees. */
+/* The message about a volume without PersistentVolume. Return: caller frees. */
 static char *explain_without_pv(const struct pmem_volume *record, const struct kube_claim *claim)
 {
 	if (claim)
