@@ -24,7 +24,7 @@ struct pmem_conditions {
 	size_t n;
 };
 
-/* What a condition says; the strings are borrowed. */
+/* The value of a condition; the strings are borrowed. */
 struct pmem_verdict {
 	const char *status;
 	const char *reason;
