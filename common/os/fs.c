@@ -208,8 +208,9 @@ static int make_xfs(
 	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }
 
-/* What mke2fs (misc/util.c, check_mount()) and mkfs.xfs (libxfs/init.c, libxfs_device_open()) print when
- * another program has opened the device exclusively; their exit status is that of any failure. */
+/* Whether @text is an error message that mke2fs (misc/util.c, check_mount()) or mkfs.xfs (libxfs/init.c,
+ * libxfs_device_open()) prints when another program has opened the device exclusively; their exit status is
+ * that of any failure. */
 static bool says_device_is_held(const char *text)
 {
 	return strstr(text, "apparently in use by the system") || strstr(text, "Device or resource busy");

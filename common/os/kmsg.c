@@ -50,8 +50,9 @@ static bool is_about(const char *text, const char *name)
 	return strstr(text, mark) != NULL;
 }
 
-/* What ext4 finds about options before it has looked at the device names none: "EXT4-fs: Project quota
- * feature not enabled. ...". It may be of another mount at the same time. */
+/* Messages about mount options that ext4 prints before it has read the superblock do not name the device:
+ * "EXT4-fs: Project quota feature not enabled. ...". Such a message may be about another mount that is made
+ * at the same time. */
 static bool is_about_options(const char *text)
 {
 	return str_starts(text, "EXT4-fs: ") || str_starts(text, "XFS: ");

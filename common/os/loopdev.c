@@ -327,7 +327,7 @@ static int clear(const char *path, struct error **err)
 	return 0;
 }
 
-/* What is left of the devices that were to be detached. */
+/* Lists those of the devices to be detached that are still attached. */
 typedef int (*find_left_fn)(const void *where, char ***ret_paths, struct error **err);
 
 /* LOOP_CLR_FD succeeds also when others have it open: then the last close detaches. */

@@ -71,9 +71,9 @@ struct loop_place {
  * @ret_paths: strv of "/dev/loopN", NULL: none; caller frees
  *
  * An xfs that has shut down answers nothing, so that the kernel does not say of a loop device over its files
- * where they are (drivers/block/loop.c, loop_get_status(); fs/xfs/xfs_iops.c, xfs_vn_getattr()). Of such a
- * device only the path of its file is shown, and of that less if it was attached in a mount namespace that
- * has ended: then it is not found. Return: 0, or -1 with ERR_INTERNAL.
+ * where they are (drivers/block/loop.c, loop_get_status(); fs/xfs/xfs_iops.c, xfs_vn_getattr()). For such a
+ * device sysfs shows only the path of the file, and only a part of the path if the device was attached in a
+ * mount namespace that has ended: then the device is not found. Return: 0, or -1 with ERR_INTERNAL.
  */
 int loop_find_in(const struct loop_place *place, char ***ret_paths, struct error **err) MUST_CHECK;
 

@@ -38,10 +38,10 @@ struct fs_map;
 int fs_map_open(int dir_fd, struct fs_map **ret, struct error **err) MUST_CHECK;
 
 /**
- * fs_map_next() - read the next record. Records are sorted by where they begin. Those of files that share
- * blocks overlap, and ext4 leaves out what lies before its superblock. Writers change the map at any time.
- * Return: 1: there is one; 0: all are read; or -1 with ERR_UNIMPLEMENTED (the file system or this kernel has
- * no such map), ERR_INTERNAL.
+ * fs_map_next() - read the next record. Records are sorted by where they begin. The records of files that
+ * share blocks overlap. The map of ext4 lacks the bytes before its superblock. Writers change the map at any
+ * time. Return: 1: there is one; 0: all are read; or -1 with ERR_UNIMPLEMENTED (the file system or this
+ * kernel has no such map), ERR_INTERNAL.
  */
 int fs_map_next(struct fs_map *m, struct fs_map_record *ret, struct error **err) MUST_CHECK;
 
