@@ -197,7 +197,8 @@ static bool brings_news(const struct node_place *p, const struct node_report *re
 	return !p || !p->node.live || p->node.n_notes > 0 || !node_report_equal(&p->node.report, report);
 }
 
-/* What the last report of @p says of @id, or NULL. Notes are no reports. */
+/* Finds the volume @id in the last report of @p; NULL: the report does not have it. Notes of replies are not
+ * searched. */
 static const struct volume_report *find_reported(
 	const struct node_table *t, const struct node_place *p, const char *id)
 {
@@ -441,7 +442,7 @@ static void node_notes_done(struct node *node)
 	node->n_notes = 0;
 }
 
-/* What the report says of the volume @id, or NULL. */
+/* Finds the volume @id in the report of @node; NULL: the report does not have it. */
 static const struct volume_report *reported(const struct node *node, const char *id)
 {
 	for (size_t i = 0; i < node->report.n_volumes; i++) {
@@ -458,8 +459,9 @@ static uint64_t reported_bytes(const struct node *node, const char *id)
 	return v && v->phase != PHASE_CREATING ? v->size_bytes : 0;
 }
 
-/* A volume that is being erased was deleted as far as any caller is concerned. One that is being created or
- * erased, or is smaller than the reply has shown, is in a report that is older than the reply. */
+/* A volume that is being erased was deleted as far as any caller is concerned. If the volume of the reply is
+ * reported as being created or erased, or as smaller than in the reply, the report is older than the
+ * reply. */
 static bool agrees(const struct node *node, const struct node_note *note)
 {
 	const struct volume_report *v = reported(node, note->volume.id);

@@ -53,7 +53,7 @@ struct node_report {
 	bool knows_durability;     /* likewise */
 };
 
-/* What a reply of the node has shown about one volume. */
+/* The state of one volume as a reply of the node has shown it. */
 struct node_note {
 	struct volume_report volume;
 	uint64_t reported_bytes; /* size of the volume in the report; 0: it is not there, or not made */

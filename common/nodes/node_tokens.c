@@ -32,7 +32,7 @@ struct token_waiter {
 	void *user;
 };
 
-/* What is known of one token. */
+/* The result of the last check of one token. */
 struct token {
 	struct name_link link; /* by hash */
 	struct token *next;
@@ -357,7 +357,8 @@ static struct token *token_add(struct node_tokens *t, const char *token)
 	return k;
 }
 
-/* What counts when the API server is not asked. */
+/* The verdict if the API server cannot be asked about the token: a node that was found genuine before may
+ * stay. */
 static enum node_verdict without_asking(
 	const struct token *k, const struct node_claim *claim, const char *why, struct error **err)
 {

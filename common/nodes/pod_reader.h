@@ -20,9 +20,10 @@
 
 /* Pods that are asked about at a time: nodes try again, like kubelet. */
 #define PODS_ASKING_MAX 256
-/* Of these, by one node, so that no node uses up the limit for all. */
+/* Requests of one node that may wait at a time, so that no node uses up the limit for all. */
 #define PODS_ASKING_NODE_MAX 64
-/* Of one request: a node waits for not much longer before it asks another replica (registration.h). */
+/* Time limit of one request, in milliseconds: a node waits for not much longer before it asks another replica
+ * (registration.h). */
 #define POD_READ_MS 2000
 
 /* All borrowed for the time of the call; namespace and name are valid names. */

@@ -17,7 +17,7 @@
 _Static_assert(2 * REGISTRATION_POD_MS <= POD_RUNTIMES_WAIT_MS,
 	"one controller that hangs leaves no time for another");
 
-/* What a controller says of a pod. */
+/* The facts about a pod that a controller has answered. */
 struct pod_facts {
 	char *runtime_class;
 	char *fs_group;               /* decimal; NULL: none */

@@ -73,7 +73,8 @@ void registration_touch(struct registration *r);
  */
 void registration_stop(struct registration *r, loop_fn done, void *user);
 
-/* What one controller may take; longer than it waits for the API server (pod_reader.h). */
+/* Milliseconds that one controller may take for its answer: longer than it waits for the API server
+ * (pod_reader.h). */
 #define REGISTRATION_POD_MS 2500
 
 /* All borrowed for the time of the call. */

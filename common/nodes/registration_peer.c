@@ -132,7 +132,7 @@ static void hash_request(const ProtobufCMessage *m, char out[static SHA224_HEX_L
 	sha224_hex(bytes, n, out);
 }
 
-/* What there is to say now, in @arena. */
+/* Fills in @ret with the present registration, allocated in @arena. */
 static void fill(const struct peer *p, struct arena *arena, Registry__V0__RegisterControllerRequest *ret,
 	char hash[static SHA224_HEX_LEN + 1])
 {

@@ -160,7 +160,8 @@ static Registry__V0__HealthStatus *make_status(const struct health_status *s, st
 	return out;
 }
 
-/* What of @h is of @severity. @bytes: of all statuses so far. Return: whether it had room */
+/* Adds the statuses in @h that have @severity to @v. @bytes: size of all statuses so far. Return: whether all
+ * had room */
 static bool add_statuses(const struct volume_health *h, enum health_severity severity,
 	Registry__V0__InventoryVolume *v, size_t *bytes, struct arena *arena)
 {

@@ -59,8 +59,8 @@ static void refuse(struct grpc_call *call, struct error *err)
 	grpc_call_finish(call, err);
 }
 
-/* A call of a driver, until it is clear whether it comes from the node that it names: one of three. What
- * belongs to the call lives as long. */
+/* A call of a driver, until it is clear whether it comes from the node that it names: one of three. The data
+ * of the call live as long as this. */
 struct applicant {
 	struct registry *registry;
 	struct grpc_call *call;

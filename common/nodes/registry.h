@@ -25,7 +25,7 @@
 #include "nodes/node_tokens.h"
 #include "nodes/pod_reader.h"
 
-/* What proves that a driver is that of the node that it names, over TLS. A certificate for node-<id> always
+/* The proof, over TLS, that a driver runs on the node that it names. A certificate for node-<id> always
  * does. */
 enum registry_proof {
 	REGISTRY_PROOF_CERTIFICATE, /* nothing else does */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the registry does to the table, and says of it in the log. */
+/* Changes the table of nodes for registrations and ends of leases, and logs the changes. */
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "nodes/registry_private.h"
 
-/* What has happened to @known when it registers as @report, or NULL. */
+/* The log message for the registration @report of the node @known; NULL: nothing has changed. */
 static const char *news(const struct node *known, const struct node_report *report)
 {
 	if (!known)

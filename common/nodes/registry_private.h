@@ -11,7 +11,7 @@
 #include "net/core/log_quota.h"
 #include "nodes/registry.h"
 
-/* What one registration may hold; a driver of ours never comes near. */
+/* Limits for one registration, well above the needs of our own driver. */
 #define REGISTRY_MAX_NODES   20000
 #define REGISTRY_MAX_NODE_ID 253
 #define REGISTRY_MAX_TEXT    255

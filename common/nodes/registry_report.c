@@ -197,7 +197,8 @@ static void read_snapshot(const Registry__V0__Snapshot *m, struct volume_report 
 	ret->taken_s = m ? m->taken_s : 0;
 }
 
-/* What cannot be true, or not be shown, is no reason to refuse a node. */
+/* A progress or pause that is impossible, or too large to be shown, is ignored: it is no reason to refuse the
+ * node. */
 static void read_copying(const Registry__V0__InventoryVolume *m, struct volume_report *ret)
 {
 	const Registry__V0__Filling *f = m->filling;
