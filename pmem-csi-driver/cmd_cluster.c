@@ -46,7 +46,7 @@ struct cluster_args {
 	char **node_labels;        /* label selectors of Kubernetes, strv: "storage=pmem" */
 };
 
-/* What reading needs, in the order in which it is released. */
+/* The client of the API server and the objects that it needs, in the order in which they are opened. */
 struct connection {
 	struct kube_config *kube;
 	struct loop *loop;

@@ -99,7 +99,8 @@ static bool count_volumes(const struct doctor_args *a, struct check_view *view, 
 	return true;
 }
 
-/* What cannot be listed is what a doctor is called for: then the node is checked without it. */
+/* If regions and groups cannot be listed, the node is checked without them, because that failure is a reason
+ * to run "doctor". */
 static void read_node(const struct doctor_args *a, const char *state_path, struct regions_and_groups *map,
 	pid_t *holder, struct error **ret_why)
 {

@@ -54,7 +54,8 @@ static void write_row(const struct check_view *v, const struct volume_record *r,
 	table_cell(t, row.dax);
 }
 
-/* What is known of something without a record: the rest of its row stays empty. */
+/* Writes the row of a volume or device without a record: columns for which only the record has a value stay
+ * empty. */
 static void write_unrecorded(const struct check_view *v, const char *id, const char *phase,
 	const struct device *d, struct table *t)
 {

@@ -202,8 +202,9 @@ static int start_servers(struct program *p, struct error **err)
 	return start_server(p, o->endpoint, p->csi_tls, p->services, &p->server, err);
 }
 
-/* What is known of nodes, and how they are called. The registry itself checks what each peer may do, by the
- * names in its certificate. */
+/* Opens the table of nodes, the clients of the nodes and the TLS contexts for both directions. No names of
+ * peers are required here, because the registry checks which peer may do what by the names in its
+ * certificate. */
 static int open_nodes(struct program *p, struct error **err)
 {
 	if (open_tls(p->options, TLS_SERVER, /* peer_names= */ NULL, &p->server_tls, err) < 0 ||

@@ -41,7 +41,8 @@ static int run_stage(
 	return 0;
 }
 
-/* What the stage says belongs into the log of the pod. */
+/* Runs the conversion as a process, and copies its output to our own output, so that it is in the log of the
+ * pod. */
 static int run_conversion(const char *path, const char *format, const char *state_path, struct error **err)
 {
 	CLEANUP(free_charp) char *state = x_asprintf("-statePath=%s", state_path);

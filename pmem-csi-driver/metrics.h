@@ -20,7 +20,7 @@
 
 struct metrics;
 
-/* What the driver has to do now. */
+/* The work of the driver at the moment. */
 struct metrics_work {
 	struct workers_usage workers;      /* for calls of all services, but for the next */
 	struct workers_usage node_workers; /* for those of the CSI service Node alone; .max 0: it has none */

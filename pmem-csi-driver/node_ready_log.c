@@ -9,7 +9,7 @@
 #include "pmem/pool/memory_advice.h"
 #include "pmem/pool/pool_backup.h"
 
-/* What has to be done before there can be volumes, where nothing is managed. */
+/* The advice to an administrator whose node has no memory that the driver manages. */
 static const char *remedy_for_nothing(const char *mode, const char *regions_path)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;

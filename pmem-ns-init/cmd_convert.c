@@ -171,8 +171,8 @@ static bool has_pool(const struct nd_region *r)
 	return false;
 }
 
-/* What an earlier run of the same command has converted is ours by now, and what it held before is as lost.
- */
+/* Adds those namespaces whose names the user has given and that an earlier run of the same command has
+ * converted: they are ours already, and their earlier content is lost. */
 static void add_insisted(const struct convert_options *o, const struct nd_region *r, char ***devs)
 {
 	for (size_t i = 0; o->force && o->only && i < r->n_namespaces; i++) {

@@ -45,7 +45,8 @@ static void write_head(const struct nd_region *r, const struct region_map *m, st
 		"NAMESPACE", "MODE");
 }
 
-/* Whoever wrote the label chose the bytes; a terminal shows them. */
+/* The program that wrote the label may have chosen any bytes as the name: those that could control a terminal
+ * are replaced. */
 static void write_name(const char *name, struct buf *out)
 {
 	if (!*name)

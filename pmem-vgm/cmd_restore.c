@@ -15,7 +15,7 @@
 
 #define TIME_LEN (sizeof("YYYY-MM-DDTHH:MM:SSZ"))
 
-/* What was done to a group. */
+/* The result of the command for a volume group. */
 enum outcome { PLANNED, RESTORED, FAILED };
 
 /* Borrows from @content. Volumes that are being made or erased need not have a device. */

@@ -13,7 +13,7 @@
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
 #define DEFAULT_SERVICE     "pmem-csi-webhook"
 
-/* Of flags of earlier versions, which asked the controllers. */
+/* The reason why flags of earlier versions, which asked the controllers for the capacity, are ignored. */
 #define CAPACITY_REASON "the capacity of nodes is read from the API server"
 
 static struct options defaults(void)

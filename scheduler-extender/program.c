@@ -123,7 +123,7 @@ static int open_kube(struct program *p, struct error **err)
 	return kube_client_new(&config, &p->client, err);
 }
 
-/* What kube-scheduler's questions need, once the cluster is there. */
+/* Opens the service for the requests of kube-scheduler. The view of the cluster exists already. */
 static void open_service(struct program *p)
 {
 	const struct extender_service_config config = {.loop = p->loop,
@@ -189,7 +189,7 @@ static int listen_on(struct program *p, struct http_server *server, const char *
 	return 0;
 }
 
-/* What each server has: N_COMMON routes. */
+/* Number of routes that add_common_routes() adds to each server. */
 #define N_COMMON 4
 
 /* As the driver's. /status says the same, under the name that users of earlier extenders know. */
