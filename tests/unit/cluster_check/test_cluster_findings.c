@@ -12,7 +12,8 @@
 
 static struct scene s;
 
-/* What is found in @s is @expected, in which "@K" stands for the name of the record; ends the scene. */
+/* Compares the findings in @s with @expected, in which "@K" stands for the name of the record, and ends the
+ * scene. */
 static void finds(const char *expected)
 {
 	struct volume_key key = volume_key_of_name(SCENE_VOLUME);

@@ -9,7 +9,7 @@
 #define LIST(items) "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[" items "]}"
 #define NAMED(name) "{\"metadata\":{\"name\":\"" name "\"}}"
 
-/* What the server says of a path that begins so. */
+/* The reply of the server to requests for paths that begin with @path. */
 struct reply {
 	const char *path;
 	const char *status;

@@ -57,7 +57,7 @@ static void begin_with_source(void)
 	report_source("n2", PHASE_READY);
 }
 
-/* What the record of the source says. */
+/* Creates the PmemVolume of the source volume. */
 static void record_source(const char *node_id, const char *handle)
 {
 	struct pmem_volume *v = pmem_volume_new(volume_key_of_name(SOURCE).hex, DESK_DRIVER);

@@ -24,7 +24,7 @@ static struct node_report *put(const char *node_id, const char *volume_id)
 	return r;
 }
 
-/* Of a volume of 1 GiB that was given out under @handle. */
+/* Makes the record of a volume of 1 GiB whose CreateVolume has returned @handle. */
 static struct pmem_volume *make_record(const char *handle)
 {
 	struct pmem_volume *v = pmem_volume_new(volume_key_of_name(NAME).hex, DESK_DRIVER);

@@ -35,7 +35,7 @@ static struct volume_report *add_snapshot(struct node_report *r, size_t i)
 	return v;
 }
 
-/* What n2 has: the volumes, and the snapshots if @taken. */
+/* Puts the report of n2 into the table: it has the volumes, and their snapshots if @taken. */
 static void report(bool taken)
 {
 	struct node_report *r = report_new("n2");
@@ -89,7 +89,7 @@ static void create(char **sources, size_t n)
 	controller_create_group(d.controller, &waiter, &request, &reply);
 }
 
-/* What a node says of the group. */
+/* A node's description of the group snapshot, in CSI's messages. */
 struct reported_group {
 	Csi__V1__VolumeGroupSnapshot of;
 	Csi__V1__Snapshot one[N];
@@ -311,7 +311,8 @@ static void get(size_t n)
 	controller_get_group(d.controller, &waiter, &get_request, &got);
 }
 
-/* What the node says of the group: the first @n of its snapshots, and that it has all if @complete. */
+/* Lets the node answer GetVolumeGroupSnapshot with the first @n snapshots of the group, and that the group is
+ * complete if @complete. */
 static void found(size_t n, const char *of_group, bool complete)
 {
 	struct desk_call *c = desk_last(&d, "n2");

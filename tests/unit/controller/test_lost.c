@@ -270,7 +270,7 @@ static void expect_refusal(void *user, const struct error *error)
 	*code = error->code;
 }
 
-/* What deletes orphans. */
+/* controller_remove_copy() is the function by which the search for orphans deletes a copy. */
 START_TEST(nothing_but_a_call_deletes_what_was_lost)
 {
 	struct pmem_volume *v;

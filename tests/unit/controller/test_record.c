@@ -40,7 +40,8 @@ static void again(void)
 	desk_ask_init(&a, NAME);
 }
 
-/* What another replica has written: @nodes may have a copy. @handle: NULL: the call has not been answered. */
+/* Creates the record as another replica would have: it names @nodes, which may have a copy. @handle: NULL:
+ * CreateVolume has not been answered. */
 static void put_record(const char *const *nodes, const char *handle)
 {
 	struct pmem_volume *v = pmem_volume_new(volume_key_of_name(NAME).hex, DESK_DRIVER);

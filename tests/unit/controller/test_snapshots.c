@@ -14,7 +14,7 @@ static struct desk_ask a;
 static char source[VOLUME_ID_MAX + 1];
 static char snapshot[VOLUME_ID_MAX + 1];
 
-/* What n2 has: the volume, and the snapshot if @taken. */
+/* Puts the report of n2 into the table: it has the volume, and its snapshot if @taken. */
 static void report(bool taken)
 {
 	struct node_report *r = report_new("n2");

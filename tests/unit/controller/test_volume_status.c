@@ -472,8 +472,8 @@ START_TEST(claim_and_handle_are_those_that_were_known_first_and_the_size_that_of
 }
 END_TEST
 
-/* What another controller has shown: also copies that are erased, whose nodes are not in the record any more.
- */
+/* The status that another controller has written stays, also for copies that are erased and whose nodes are
+ * not in the record any more. */
 START_TEST(copies_on_nodes_that_have_not_registered_stay)
 {
 	struct node_report *r = report_new("n3");
@@ -617,8 +617,8 @@ START_TEST(the_same_reports_give_the_same_status)
 }
 END_TEST
 
-/* The definition of the object has one copy per node. What is erased is left over from an earlier volume of
- * that name. */
+/* The definition of the object has one copy per node. A copy that is being erased is left over from an
+ * earlier volume of that name. */
 START_TEST(a_node_has_one_copy)
 {
 	struct node_report *r = report_new("n1");
@@ -653,7 +653,7 @@ START_TEST(a_deleted_volume_is_not_erased_before_all_copies_are)
 }
 END_TEST
 
-/* Of a damaged copy nothing but its ID is known. */
+/* The report of a damaged copy has only its ID. */
 START_TEST(a_reported_volume_without_a_name_is_found_on_its_nodes)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = NULL;

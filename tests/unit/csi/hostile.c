@@ -17,8 +17,8 @@
 /* A valid request is made again after so many others. */
 #define VALID_EVERY 64
 
-/* What the specification says of each call: codes of its error scheme, with those that it gives for every
- * call (INVALID_ARGUMENT for fields, ABORTED for a pending operation). */
+/* The error codes that the CSI specification permits for each call: those of the call's error scheme, and
+ * those of the general scheme (INVALID_ARGUMENT for fields, ABORTED for a pending operation). */
 #define GENERAL (CODE(ERR_INVALID_ARGUMENT) | CODE(ERR_ABORTED))
 static const struct {
 	const char *method;
@@ -116,7 +116,7 @@ struct run {
 	size_t answered[N_CODES];
 };
 
-/* What the result of a variant must be. */
+/* The results that are permitted for a variant of a request. */
 struct verdict {
 	unsigned codes;
 	const char *named; /* in the message of INVALID_ARGUMENT and FAILED_PRECONDITION, or NULL */

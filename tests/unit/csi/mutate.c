@@ -120,7 +120,8 @@ static void add_payload(struct buf *out, unsigned type)
 	}
 }
 
-/* Whatever the type of the field. */
+/* Mutations of the encoding that are made of fields of all types: other wire types, and lengths and tags
+ * without data. */
 static void mutate_encoding(struct mutator *m)
 {
 	static const uint64_t lengths[] = {1, 0x7f, 1u << 20, UINT32_MAX, 1ULL << 32, INT64_MAX, UINT64_MAX};
@@ -240,7 +241,7 @@ static void mutate_field(struct mutator *m)
 		mutate_number(m);
 }
 
-/* What no field of the message is. */
+/* Adds fields with numbers that the message does not define, which a server has to ignore. */
 static void mutate_unknown(struct mutator *m)
 {
 	static const unsigned types[] = {WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32};

@@ -607,7 +607,7 @@ START_TEST(a_volume_is_modified)
 }
 END_TEST
 
-/* Of a VolumeAttributesClass. */
+/* Adds a mutable parameter, as external-provisioner does for a VolumeAttributesClass. */
 static void add_mutable(Csi__V1__CreateVolumeRequest *q, const char *key, const char *value)
 {
 	Csi__V1__CreateVolumeRequest__MutableParametersEntry *e = arena_alloc(h.arena, sizeof(*e));

@@ -28,9 +28,9 @@ static char **texts; /* paths that lead to surprises */
 static char flag[] = "noatime";
 static char *flags[] = {flag, NULL};
 
-/* What a request is made on, and what is restored after one that succeeded. */
+/* The state in which the volume is before each request. It is restored after a request that succeeded. */
 static bool staged, published;
-/* Of a volume for block access nothing is mounted at the staging path. */
+/* Whether the volume is for block access: then nothing is mounted at the staging path. */
 static bool block;
 
 static int look_at_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)

@@ -17,7 +17,8 @@ static const ProtobufCServiceDescriptor *const all[] = {&csi__v1__identity__desc
 	&csi__v1__controller__descriptor, &csi__v1__group_controller__descriptor,
 	&csi__v1__snapshot_metadata__descriptor, &csi__v1__node__descriptor};
 
-/* What the capabilities that we advertise oblige us to, and what is mandatory. */
+/* The calls that the specification makes mandatory, and those that belong to the capabilities that we
+ * advertise. */
 static const char *const served[] = {"/csi.v1.Identity/GetPluginInfo",
 	"/csi.v1.Identity/GetPluginCapabilities", "/csi.v1.Identity/Probe", "/csi.v1.Controller/CreateVolume",
 	"/csi.v1.Controller/DeleteVolume", "/csi.v1.Controller/ValidateVolumeCapabilities",

@@ -145,7 +145,7 @@ START_TEST(growth_is_asked_as_the_runtime_expects)
 }
 END_TEST
 
-/* Of an agent of August 2026, through its shim. */
+/* The text is the reply of a Kata agent of August 2026, which its shim passes on. */
 START_TEST(guest_that_cannot_grow_says_so)
 {
 	static const char text[] =

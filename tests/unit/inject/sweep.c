@@ -77,7 +77,8 @@ static char *judge_held(const char *when, const char *before, const char *now)
 	return more ? x_asprintf("%s, too much: %s", when, more) : NULL;
 }
 
-/* Return: what is wrong, or NULL. What a failed call has removed already is judged by its own rules. */
+/* Return: what is wrong, or NULL. Resources that the failed call has left behind are found here; whether it
+ * may have removed some is decided by the sweep's own function wrong_after_failure(). */
 static char *judge_failure(const struct sweep *s, enum inject_mode mode, const struct inject_result *r,
 	const char *before, const struct error *err)
 {

@@ -68,7 +68,8 @@ pid_t __wrap_waitpid(pid_t pid, int *state, int options)
 	return -1;
 }
 
-/* What fails for ever is waited for in no time. */
+/* Sum of the sleeps that were skipped. After an injected failure nanosleep() returns at once, and the clock
+ * goes forward instead: so code that retries a call that always fails reaches its time limit at once. */
 static struct timespec skipped;
 
 WRAP_AS(int, nanosleep, (const struct timespec *wanted, struct timespec *left));

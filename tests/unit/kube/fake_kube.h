@@ -16,7 +16,7 @@ struct fake_request {
 	char *body;
 };
 
-/* What kube_client_namespace() says. */
+/* The namespace that kube_client_namespace() returns. */
 #define FAKE_KUBE_NAMESPACE "pmem-csi"
 
 /** fake_kube_new() - @loop: what kube_client_loop() returns. Return: kube_client_free(). */

@@ -73,8 +73,8 @@ START_TEST(what_is_not_understood_is_listed_anew)
 }
 END_TEST
 
-/* Of several API servers with one address that one answers which has not seen this version yet: apiserver
- * pkg/storage/errors.go, NewTooLargeResourceVersionError(). */
+/* Answers as an API server does that has not seen the requested resourceVersion yet, where several API
+ * servers share one address: apiserver pkg/storage/errors.go, NewTooLargeResourceVersionError(). */
 static void serve_behind(struct fake_api *a, const struct fake_request *r)
 {
 	(void)a;

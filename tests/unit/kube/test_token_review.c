@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "unit/unit.h"
 
-/* What kube-apiserver 1.34 answers for a token that kubelet has projected into a pod. */
+/* The answer of kube-apiserver 1.34 for a token that kubelet has projected into a pod. */
 #define REPLY                                                                                                \
 	"{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"metadata\":{"               \
 	"\"creationTimestamp\":null,\"managedFields\":[]},\"spec\":{\"token\":\"x\",\"audiences\":[\"r\"]}," \

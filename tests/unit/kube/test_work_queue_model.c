@@ -125,7 +125,7 @@ static void step(void)
 	assert_pending();
 }
 
-/* Whatever was added has its turn when no more comes. */
+/* When no more keys are added, all keys that were added are worked on. */
 static void calm_down(void)
 {
 	m.calm = true;

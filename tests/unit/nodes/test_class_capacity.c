@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a class can use of a node. */
+/* Tests of the capacity of a node that volumes of a StorageClass can use. */
 #include "nodes/class_capacity.h"
 
 #include "base/mem.h"

@@ -247,7 +247,7 @@ static void on_result(void *user, const ProtobufCMessage *reply, const struct er
 		begin(r->again, PROBE, FAR_MS, r->of_again);
 }
 
-/* What is asked for is a ProbeResponse always. The node may go when the call was made. */
+/* Begins a call of @path, always with a ProbeRequest. The caller may free @n when this returns. */
 static void begin(const struct node *n, const char *path, uint64_t timeout_ms, struct result *r)
 {
 	static const Csi__V1__ProbeRequest request = CSI__V1__PROBE_REQUEST__INIT;

@@ -20,7 +20,7 @@ static struct node_tokens *tokens;
 static uint64_t now;
 static uint64_t wall;
 
-/* What a check came to. */
+/* The verdict of a check. */
 struct outcome {
 	unsigned n;
 	enum err_code code; /* 0: genuine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nodes learn about pods, and which nodes: DescribePod. */
+/* Tests of DescribePod: which nodes get an answer, and with which facts about the pod. */
 #include "base/mem.h"
 #include "unit/kube/fake_kube.h"
 #include "unit/kube/kube_json.h"

@@ -126,7 +126,6 @@ START_TEST(zeroing_beyond_the_end_or_without_permission_fails)
 END_TEST
 
 /* The test itself has it open. */
-/* What is shared needs device-mapper: tests/machine/vm/hands.sh. */
 START_TEST(process_that_has_a_device_open_is_found)
 {
 	struct scratch_disk disk = scratch_disk("disk", MIB(16));
@@ -154,6 +153,7 @@ START_TEST(process_that_has_a_device_open_is_found)
 }
 END_TEST
 
+/* Devices that share data need device-mapper, and are tested by tests/machine/vm/hands.sh. */
 START_TEST(what_lies_on_no_mapped_device_is_not_shared)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -120,7 +120,8 @@ END_TEST
 #define UUID  "0d9a3c7e-8f3d-4c43-a1c5-5f6a3e6b7a10"
 #define OTHER "6c1f0f0e-52c5-4f0e-9d0a-3f5f0b5b7c11"
 
-/* Of JMicron, Intel (isw), md 0.90 and zfs (libblkid, src/superblocks). */
+/* Signatures at the end of a device: those of JMicron, Intel (isw), md 0.90 and zfs (libblkid,
+ * src/superblocks). */
 static const struct {
 	uint64_t from_end;
 	uint64_t step; /* of repeated ones */

@@ -19,8 +19,8 @@
 #define OLD_BYTES  MIB(320)
 #define NEW_BYTES  MIB(1500)
 
-/* Of those that this host can grow: for ext4, the kernel wants CAP_SYS_RESOURCE (fs/ext4/resize.c,
- * ext4_resize_begin()), which a container may lack. Ends with NULL. */
+/* The types of file systems that this host can grow; NULL ends the list. For ext4, the kernel requires
+ * CAP_SYS_RESOURCE (fs/ext4/resize.c, ext4_resize_begin()), which a container may lack. */
 static const char *types[3];
 
 static bool may_grow_ext4(void)
@@ -145,7 +145,8 @@ START_TEST(nothing_happens_where_the_device_is_not_larger)
 }
 END_TEST
 
-/* What mkfs leaves unused because it is too small for a group's tables, growing leaves unused, too. */
+/* A rest of the device that is too small for the tables of a block group stays unused when the file system
+ * grows, as mkfs leaves it unused. */
 START_TEST(a_rest_that_is_too_small_for_a_group_is_left)
 {
 	if (!may_grow_ext4())

@@ -304,7 +304,8 @@ START_TEST(a_file_system_is_made_and_seen)
 }
 END_TEST
 
-/* What libblkid reads itself: a loop device over a file that became shorter cannot be read behind its end. */
+/* The sweep cannot make reads of libblkid fail, so this test uses a loop device over a file that became
+ * shorter: it cannot be read behind the end of the file. */
 START_TEST(a_device_that_cannot_be_read_is_not_taken_for_empty)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

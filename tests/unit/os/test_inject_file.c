@@ -220,7 +220,8 @@ static const char *wrong_dir(void)
 	return NULL;
 }
 
-/* What is there without having been made durable would be taken for durable by the next call. */
+/* A folder that a failed call leaves would be taken for durable by the next call, although it was not
+ * synced. */
 static const char *partial_dir(void)
 {
 	RIGHT_IF(!exists("dir"));

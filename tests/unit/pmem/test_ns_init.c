@@ -71,7 +71,8 @@ static void assert_plan(struct nd *nd, unsigned percent, bool json, const char *
 
 #define MEDIUM "/tmp/pmem-ns-init-test"
 
-/* What a creation that was cut off behind the size has left, over a file as the medium. */
+/* Opens a fake whose namespace is as a creation leaves it that was killed after it had set the size; a file
+ * is its medium. */
 static struct nd *open_cut_off(bool with_map, uint64_t data_at_bytes)
 {
 	static const struct nd_fake_region region = REGION(8);

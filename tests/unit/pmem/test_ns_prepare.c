@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory is and what is done with it: each kind with each content, by advise and by create with its
- * flags. */
+/* Tests of how "advise", and "create" with its flags, treat each kind of memory with each kind of content. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

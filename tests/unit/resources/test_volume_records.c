@@ -96,7 +96,8 @@ static void begin_read(const char *key)
 	records.read(records.self, key, on_end, &outcome);
 }
 
-/* What is written is released before the answer comes. */
+/* Begins to write a copy of the record, and frees the copy before the answer comes: write() must not borrow
+ * it. */
 static void begin_write(enum volume_record_write what)
 {
 	struct pmem_volume *copy = pmem_volume_dup(v);
@@ -296,7 +297,7 @@ START_TEST(failures_are_passed_on)
 }
 END_TEST
 
-/* Of a release, the first reply has the version that may be deleted. */
+/* RECORD_RELEASE takes two requests: the reply to the first one has the version that may be deleted. */
 START_TEST(a_reply_that_is_no_object_is_a_failure)
 {
 	static const char *const replies[] = {"", "{}", "[]", "null", "{\"metadata\":{\"name\":\"x\"}"};

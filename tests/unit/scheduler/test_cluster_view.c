@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pods need, and what the watches show of volumes on their way. */
+/* Tests of the needs of pods, and of the volumes on their way that the watches show. */
 #include "scheduler/cluster_view.h"
 
 #include "base/clock.h"

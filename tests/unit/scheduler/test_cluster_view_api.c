@@ -14,7 +14,7 @@
 #define PAGE   200
 #define MANY   20000
 
-/* Of 20,000 claims, their volumes and their pods. */
+/* Limit for the memory of 20,000 claims, their volumes and their pods. */
 #define MOST_BYTES (23u << 20)
 
 static struct fake_api api;

@@ -17,8 +17,9 @@ struct problem {
 	size_t n_items;
 };
 
-/* What the node does with an item, in words of its own: of the regions that hold it the one with the smallest
- * largest piece, and of that the smallest piece. */
+/* Places an item as a node does, written independently of the code under test: in the region whose largest
+ * extent is smallest among those that hold the item, and there in the smallest extent that is large
+ * enough. */
 static bool make_on_node(struct best_fit_extent *bins, size_t n_bins, const uint64_t *takes)
 {
 	uint64_t best_largest = UINT64_MAX;

@@ -55,7 +55,7 @@ static void put_node(const char *name, uint64_t report)
 	put("pmemnodes", pmem_node_json(n));
 }
 
-/* Of 4 GiB. */
+/* Puts a claim of 4 GiB. */
 static void put_claim(const char *node, const char *volume)
 {
 	put("persistentvolumeclaims", kube_json_claim("a", "late", node, volume));

@@ -72,7 +72,7 @@ START_TEST(same_decision_again_is_no_news)
 }
 END_TEST
 
-/* What PmemVolume and PmemNode say may come in either order. */
+/* The watches of PmemVolume and PmemNode may deliver their events in either order. */
 START_TEST(volume_counts_until_its_node_shows_the_report_that_has_it)
 {
 	cluster_rig_place(&rig, "v", "a", 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is reserved, against a model that keeps it in tables and sums it up each time. */
+/* Compares the reservations with a model that keeps them in tables and sums them up each time. */
 #include <stdlib.h>
 
 #include "base/mem.h"

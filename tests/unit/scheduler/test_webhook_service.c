@@ -314,7 +314,7 @@ START_TEST(the_last_of_many_claims_counts)
 }
 END_TEST
 
-/* What is not looked up does not count as absent. */
+/* A claim that is not looked up, because the pod has too many, does not count as absent. */
 START_TEST(a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy)
 {
 	extender_rig_sync(&rig);
@@ -482,7 +482,7 @@ START_TEST(drain_waits_for_look_ups)
 }
 END_TEST
 
-/* Of the rig, in the order of the program. */
+/* The server and the service of the rig are freed in the same order as by the program. */
 START_TEST(the_end_does_not_wait_for_look_ups)
 {
 	extender_rig_sync(&rig);

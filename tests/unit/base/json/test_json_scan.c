@@ -3,7 +3,8 @@
 #include "base/mem.h"
 #include "unit/unit.h"
 
-/* Of a copy without anything behind it, so that the sanitizer sees reads beyond the end. */
+/* Scans a copy of @text on the heap, without a NUL behind it, so that the address sanitizer reports reads
+ * beyond its end. */
 static int scan_whole(const char *text, size_t n, struct error **err)
 {
 	CLEANUP(free_charp) char *copy = x_malloc(n);

@@ -249,7 +249,8 @@ START_TEST(a_pod_keeps_its_volumes_that_are_claims_or_of_csi)
 }
 END_TEST
 
-/* What only new pods keep is not there for informers, of which each has all pods of a cluster. */
+/* Informers do not keep the fields that only the webhook needs of new pods, because each informer has all
+ * pods of a cluster. */
 START_TEST(a_new_pod_has_no_name_and_keeps_more)
 {
 	static const char text[] =

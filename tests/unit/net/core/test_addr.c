@@ -454,7 +454,7 @@ START_TEST(a_tcp_peer_that_vanishes_is_found_out)
 }
 END_TEST
 
-/* What the listener @a takes its client for. */
+/* Connects to a listener at @a. Return: the address of the client as the listener sees it; caller frees. */
 static char *peer_at(struct addr *a)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -70,7 +70,8 @@ struct raw {
 	bool over;
 };
 
-/* What a request says; NULL: as a proper client, no timeout and no encoding. */
+/* The header fields of a request. A field that is NULL has the value that a proper client sends; timeout and
+ * encoding are then absent. */
 struct raw_head {
 	const char *method, *path, *content_type, *timeout, *encoding, *te;
 };

@@ -13,7 +13,7 @@ typedef Csi__V1__GetPluginInfoResponse Info;
 
 static struct fixture f;
 
-/* What a call ended with. */
+/* The result of a call, and what its callback has to do. */
 struct end {
 	unsigned calls;
 	enum err_code code; /* 0: reply */

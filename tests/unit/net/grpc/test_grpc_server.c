@@ -176,7 +176,7 @@ START_TEST(an_empty_message_is_a_message)
 }
 END_TEST
 
-/* What is wrong with a body: its bytes, and the answer. */
+/* Sends a request with the malformed body @bytes, and asserts that the server answers with @answer. */
 static void assert_body_fails(struct raw_head head, const char *bytes, size_t n, const char *answer)
 {
 	int32_t stream = raw_request(&r, head);

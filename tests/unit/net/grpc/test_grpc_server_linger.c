@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a peer that has said GOAWAY may still do, over TCP.
+ * Tests of what a peer that has sent GOAWAY may still do, over TCP.
  *
  * clock_gettime() is wrapped: a test lets time pass.
  */

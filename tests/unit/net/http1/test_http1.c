@@ -209,7 +209,8 @@ START_TEST(later_requests_wait_for_the_reply)
 }
 END_TEST
 
-/* What began between @begin_ns and now expires after @ms, neither before nor later. */
+/* Whether the connection expires @ms after an event that happened between @begin_ns and now, neither earlier
+ * nor later. */
 static bool expires_after(const struct http1_peer *p, uint64_t begin_ns, uint64_t ms)
 {
 	return !http1_has_expired(p->http1, begin_ns + ms * NS_PER_MS) &&

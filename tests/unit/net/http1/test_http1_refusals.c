@@ -130,7 +130,8 @@ static const struct refusal refusals[] = {
 	{CHUNKED("14\r\n01234567890123456789\r\n1\r\n"), 413},
 };
 
-/* What follows a refused request is nothing that is served. */
+/* Asserts that the request was refused with @status, and that a request behind it on the same connection is
+ * not served. */
 static void check_refused(struct http1_peer *p, unsigned status)
 {
 	http1_peer_say(p, HTTP1_GET);

@@ -251,7 +251,7 @@ static void send_frame(
 	ck_assert_int_eq(write(c->fd, out.data, out.len), out.len);
 }
 
-/* What a client has sent and the server has not read so far. */
+/* Appends to @text the frames that the client has sent and that were not read before. */
 static void read_frames(const struct h2_peer_conn *c, struct buf *text)
 {
 	const size_t preface_bytes = 24;

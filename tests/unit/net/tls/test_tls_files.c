@@ -299,7 +299,8 @@ START_TEST(what_could_not_be_loaded_is_tried_again)
 }
 END_TEST
 
-/* What tls_context_new() says when the file at *@file, one of the volume's, is @content. */
+/* Asserts that tls_context_new() fails with the message @says if *@file, one of the paths in @v, is that of a
+ * file with @content. */
 static void check_bad(struct volume *v, char **file, struct span content, const char *says)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -342,7 +343,8 @@ START_TEST(malformed_files_are_named)
 }
 END_TEST
 
-/* What tls_context_new() says of @path in place of each of the volume's files. */
+/* Asserts that tls_context_new() fails with the message @says if @path takes the place of any one of the
+ * files in @v. */
 static void check_odd(struct volume *v, const char *path, const char *says)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -6,7 +6,8 @@
 
 #define PAIRS 200
 
-/* What an end may hold when it is idle. mbedtls alone has buffers of 33 KiB. */
+/* Limit for the memory of one end of an idle connection. The buffers of mbedtls alone have 33 KiB while they
+ * exist. */
 #define MAX_KIB 20
 
 /* KiB of memory that is ours alone. */

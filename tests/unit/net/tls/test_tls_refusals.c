@@ -210,7 +210,8 @@ START_TEST(a_server_that_chooses_no_protocol_is_refused)
 }
 END_TEST
 
-/* What a peer without TLS says first, in portions of which the first does not show it. */
+/* Lets the peer begin with @words, which are not TLS, in two portions, of which the first does not show that
+ * yet. */
 static void check_first_words(struct certs_choice choice, struct span words, const char *says)
 {
 	CLEANUP(tls_pair_done) struct tls_pair p;

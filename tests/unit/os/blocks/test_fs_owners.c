@@ -241,7 +241,8 @@ START_TEST(last_of_many_extents_is_found_and_unwritten_ones_are_marked)
 }
 END_TEST
 
-/* What is mounted on a directory hides nothing, and is not looked at; links are not followed. */
+/* The walk finds files below a directory on which another file system is mounted, and does not enter that
+ * one; it does not follow links. */
 START_TEST(walk_stays_in_the_file_system)
 {
 	for (const char *const *type = fixture_types; *type; type++) {

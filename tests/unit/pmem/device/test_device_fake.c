@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fake promises beyond the contract of device managers: its folder, crashes, fragmentation. */
+/* Tests of the properties that only the fake device manager has: its folder, crashes, fragmentation. */
 #include <sys/stat.h>
 
 #include "base/random.h"

@@ -123,8 +123,8 @@ START_TEST(device_that_is_gone_is_not_found)
 }
 END_TEST
 
-/* What of the sectors 8 to 15 and 100 is in the @n sectors from @start on, which are at sector 1000 of a
- * device. */
+/* Finds which of the bad sectors 8 to 15 and 100 are in the @n sectors from @start on, which are at sector
+ * 1000 of a device. */
 static struct media_errors find(uint64_t start, uint64_t n)
 {
 	CLEANUP(bad_ranges_done) struct bad_ranges b = parse("8 8\n100 1\n");

@@ -186,7 +186,7 @@ START_TEST(a_device_is_destroyed_in_the_end)
 }
 END_TEST
 
-/* What was seen before was removed by an unknown program. */
+/* Creates a device that is not active and has no device node, as if an unknown program had removed it. */
 static void create_and_forget(void)
 {
 	CLEANUP(free_charp) char *node = NULL;

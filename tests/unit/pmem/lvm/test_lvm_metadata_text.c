@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is read of the text in which LVM describes a volume group. */
+/* Tests of the parser for LVM's metadata text, which describes a volume group. */
 #include "pmem/lvm/lvm_metadata_text.h"
 
 #include <fcntl.h>

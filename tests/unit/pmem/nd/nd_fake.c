@@ -20,7 +20,8 @@ struct fake {
 	enum nd_fake_step stop; /* 0: nowhere */
 };
 
-/* What the kernel shows of @ns. */
+/* Copies @ns with the attributes that the kernel shows: a disabled namespace has no block device and no
+ * usable size. */
 static struct nd_namespace *show_namespace(const struct nd_namespace *ns)
 {
 	struct nd_namespace *copy = nd_namespace_dup(ns);

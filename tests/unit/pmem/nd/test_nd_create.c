@@ -196,7 +196,8 @@ START_TEST(namespace_that_became_anothers_is_left_alone)
 }
 END_TEST
 
-/* One that another program has created, and not enabled yet, must not stay raw for ever. */
+/* A namespace that another program has created and not enabled yet must not keep force_raw set after a
+ * creation that failed. */
 START_TEST(seed_with_a_size_does_not_stay_raw)
 {
 	struct nd_spec s = spec(ND_FSDAX);

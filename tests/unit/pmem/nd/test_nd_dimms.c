@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What memory modules say about themselves, as the kernel shows it. No emulated machine sets most of it. */
+/* Tests of reading the attributes of memory modules from sysfs. Emulated machines set only few of them. */
 #include "pmem/nd/nd_dimms.h"
 
 #include <sys/stat.h>

@@ -39,7 +39,7 @@ START_TEST(region_is_read)
 }
 END_TEST
 
-/* What an older kernel does not show, or a device of another kind does not have. */
+/* Attributes may be absent because the kernel is older or the device is of another kind. */
 START_TEST(region_without_much_is_read)
 {
 	nd_sys_bus();

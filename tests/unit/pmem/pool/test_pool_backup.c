@@ -96,7 +96,7 @@ static bool exists(const char *file)
 	return access(path, F_OK) == 0;
 }
 
-/* Of one PV, in a group when @seqno is not 0. */
+/* Makes the report of LVM about one physical volume, which is in a volume group if @seqno is not 0. */
 static struct lvm_report *report(unsigned seqno)
 {
 	struct lvm_report *r = x_calloc(1, sizeof(*r));

@@ -111,7 +111,8 @@ static void clean_up(void)
 	ASSERT_OK(spawn_check(argv, NULL, 60000, &err));
 }
 
-/* Of a group with @n_pvs devices and one volume. @n_extents: of 1 MiB on each device */
+/* Makes the metadata text of a volume group with N_PVS devices and one volume. @n_extents: number of extents
+ * of 1 MiB on each device */
 static char *text_of(const char *uuid, unsigned seqno, unsigned n_extents)
 {
 	char *pvs = x_strdup("");
@@ -277,7 +278,8 @@ START_TEST(sound_group_needs_nothing)
 }
 END_TEST
 
-/* What LVM does not show for another reason has no label that could be restored. */
+/* If a device has a sound label and LVM does not show it for another reason, restoring must not write to
+ * it. */
 START_TEST(sound_device_is_never_written)
 {
 	CLEANUP(pool_restore_done) struct pool_restore r = {0};

@@ -260,7 +260,7 @@ static int apply(const struct setup *s, const struct lvm_fake_step *steps, struc
 
 #define STEPS(...) ((const struct lvm_fake_step[]){__VA_ARGS__, {0}})
 
-/* What LVM lists of the image: in that group, or in none. Return: caller frees. */
+/* Makes LVM's listing of the image, as a physical volume in @group; "": in no group. Return: caller frees. */
 static char *listed(const char *group)
 {
 	return x_asprintf("{\"report\":[{\"pv\":[{\"pv_name\":\"%s\",\"pv_uuid\":\"PV\",\"pv_size\":\"1\","
@@ -336,7 +336,8 @@ START_TEST(group_is_recorded_before_it_is_made)
 }
 END_TEST
 
-/* What such a crash leaves is a physical volume in no group, which has a record. */
+/* A crash between recording a group and making it leaves a physical volume that is in no group and has a
+ * record. */
 START_TEST(group_that_was_recorded_and_not_made_is_made)
 {
 	CLEANUP(free_charp) char *create = x_asprintf("vgcreate -y " GROUP " %s", image);
