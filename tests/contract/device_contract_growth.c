@@ -17,7 +17,7 @@
 
 #define CHUNK_BYTES (1U << 20)
 
-/* What device_growth.zero is called with. */
+/* The calls of device_growth.zero, which this test counts and checks. */
 struct zeroing {
 	unsigned calls;
 	uint64_t bytes;

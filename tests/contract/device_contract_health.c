@@ -14,7 +14,7 @@ static void errors_freep(struct media_errors **errors)
 	free(*errors);
 }
 
-/* Of the device @d; every other one has to have none. */
+/* Returns the media errors of the device @d, after asserting that all other devices have none. */
 static struct media_errors find_only(const struct device *d)
 {
 	CLEANUP(errors_freep) struct media_errors *found = NULL;

@@ -83,7 +83,8 @@ static void assert_same_device(const struct device *a, const struct device *b)
 	ck_assert_uint_eq(a->size_bytes, b->size_bytes);
 }
 
-/* What is listed is exactly the devices in @expected, active. */
+/* Asserts that the listing has exactly the devices in @expected, that they are active, and that it is
+ * sorted. */
 void assert_listed(struct device *const *expected, size_t n)
 {
 	CLEANUP(device_list_freep) struct device_list *l = list();
@@ -104,7 +105,7 @@ static struct device_list *initial;
 struct device_pool *pools;
 size_t n_pools;
 
-/* What a check that failed has left would fail all others. */
+/* Destroys the devices that a failed check has left, which would make all other checks fail. */
 static void destroy_all(void)
 {
 	CLEANUP(device_list_freep) struct device_list *l = list();
@@ -145,13 +146,13 @@ struct device_pool pool_now(const char *uuid)
 	return *p; /* its strings go with the list */
 }
 
-/* What a device of @size_bytes gets in the first pool while that is empty. */
+/* Returns the size of a device for which @size_bytes are requested in the first pool while that is empty. */
 uint64_t fitting(uint64_t size_bytes)
 {
 	return device_fit(manager, &pools[0], /* sector= */ false, size_bytes);
 }
 
-/* What @d has taken from its pool. */
+/* Returns the number of bytes that @d has taken from its pool. */
 uint64_t taken_by(const struct device *d)
 {
 	uint64_t bytes = device_list_pool(initial, d->pool)->capacity.available_bytes -

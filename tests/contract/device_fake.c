@@ -62,7 +62,8 @@ static void deactivate(const struct device *d)
 	ASSERT_OK(loop_detach(fd, &err));
 }
 
-/* Of the first region, which begins where the list does. */
+/* Returns the offset at which the device begins in the memory of the first region. That is also the offset in
+ * the list of bad blocks. */
 static uint64_t start_of(const struct device *d)
 {
 	static const char key[] = "\"offset\":";
