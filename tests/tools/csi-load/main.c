@@ -85,8 +85,8 @@ static void complain(const struct worker *w, const struct error *error)
 			err_code_name(error->code), error->msg);
 }
 
-/* What the driver answers when it is asked too early; a pool whose space is still being erased is exhausted
- * for the moment. */
+/* Whether @code is an answer that the driver gives when a call comes too early. RESOURCE_EXHAUSTED is one for
+ * CreateVolume, since a pool is exhausted while the space of deleted volumes is being erased. */
 static bool is_early(const struct worker *w, enum err_code code)
 {
 	return code == ERR_ABORTED || code == ERR_UNAVAILABLE || code == ERR_DEADLINE ||

@@ -29,7 +29,7 @@ void mapping_close(struct mapping *m);
 int mapping_flush(const struct mapping *m, const char **ret_how, struct error **err) MUST_CHECK;
 
 /** mapping_touch() - read a byte of every page, in order. Return: number of page faults that this took: one
- * per 4 KiB, or one per huge page. What is resident already takes none. */
+ * per 4 KiB, or one per huge page. Pages that are resident already cause no page fault. */
 unsigned long mapping_touch(const struct mapping *m);
 
 /** mapping_store_lines() - store to each cache line, in order, and make each store durable before the next.

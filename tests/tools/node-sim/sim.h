@@ -29,7 +29,7 @@ struct options {
 	bool show_help;
 };
 
-/* What volumes are multiples of, as with LVM. */
+/* The sizes of volumes are multiples of this, as with LVM, whose extents have this size. */
 #define UNIT_BYTES (4ULL << 20)
 
 struct volume {
