@@ -3,8 +3,8 @@
  * fuzz.h - what fuzz targets share: the functions that libFuzzer or replay.c calls, and taking an input
  * apart.
  *
- * A target keeps nothing between inputs, so that each input alone does the same again. What must always hold
- * is asserted: a wrong answer is a finding as a crash is. Threads: one.
+ * A target keeps nothing between inputs, so that each input alone does the same again. A target asserts the
+ * properties that hold for every input: a wrong answer is a finding as a crash is. Threads: one.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kube-scheduler sends to an extender, and what it is answered.
+ * Parses requests of kube-scheduler to its extender, and writes the replies.
  *
- * The skimming cursor takes what the reader of base/json/json.h takes, but for UTF-8, which it does not look
- * at, and for U+0000. The answers are JSON.
+ * base/json/json_scan.h must accept the same documents as the reader of base/json/json.h, except that it does
+ * not check UTF-8 and treats U+0000 differently. The replies must be JSON.
  */
 #include <stdlib.h>
 

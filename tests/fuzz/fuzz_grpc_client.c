@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server sends to a gRPC client, whose calls must end once each.
+ * Feeds bytes of a server to a gRPC client. Each of its calls must end exactly once.
  *
  * The first byte: bit 0 the server greets by itself, bit 1 bytes come singly, bit 2 an ended call is followed
  * by another, bit 3 the end of the first call ends the client. The rest is frames in short form (frames.h),
@@ -83,7 +83,7 @@ static void on_stop(void *user)
 	loop_stop(f->loop);
 }
 
-/* What is due at once. */
+/* Runs the callbacks that are due now. */
 static void run_loop(struct fixture *f)
 {
 	loop_timer_set(f->stop, 0, 0);

@@ -17,7 +17,7 @@
 
 #define TEXT_MAX_BYTES (1u << 20)
 
-/* What a body amounts to does not depend on how it is split. */
+/* Assembles the body @in from pieces of @piece_bytes. The size of the pieces must not change the result. */
 static int assemble(struct span in, size_t piece_bytes, struct buf *out, bool *ret_complete)
 {
 	struct error *err = NULL;
@@ -52,7 +52,8 @@ static void check_body(struct span in)
 	}
 }
 
-/* What is formatted of a time is read as that time, rounded up to what eight digits hold. */
+/* Checks that a time that is formatted is parsed as the same time, rounded up to what eight digits can
+ * express. */
 static void check_timeout(struct span in)
 {
 	struct error *err = NULL;

@@ -111,7 +111,7 @@ static void on_drained(void *user)
 	f->drained = true;
 }
 
-/* What is counted is what is there. */
+/* Checks the counters of the connection against its streams. */
 static void check_counts(const struct fixture *f)
 {
 	const struct grpc_conn *c = (const struct grpc_conn *)f->conn;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server answers to an HTTP/2 client with some requests.
+ * Feeds bytes of a server to an HTTP/2 client that has sent some requests.
  *
  * The first byte: bits 0 and 1 number of requests less one, bit 2 their bodies stay open, bit 3 the rest is
  * frames in short form (frames.h), bit 4 bytes come singly, bit 5 replies are given up when they begin, bit 6

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends to an HTTP/2 server that answers in all the ways that h2.h has.
+ * Feeds bytes of a client to an HTTP/2 server that answers in all the ways that h2.h has.
  *
  * The first byte: bit 0 message checks of nghttp2 (else our own), bit 1 the rest is frames in short form
  * (frames.h), bit 2 bytes come singly, bits 3 to 5 how it answers, bit 6 all frames come at once, bit 7

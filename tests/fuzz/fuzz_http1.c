@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends to an HTTP/1.1 server.
+ * Feeds bytes of a client to an HTTP/1.1 server.
  *
  * Neither the pieces in which it comes nor the time that an answer takes may change what is asked and
  * answered: each input runs as a whole, in pieces as long as the first byte says, and with late answers.

@@ -115,7 +115,7 @@ static void check_members(struct span in)
 		fuzz_error(err);
 }
 
-/* Whatever is written can be read, and is the same if it was UTF-8. */
+/* Checks that a string that was written can be read, and that it is unchanged if it is valid UTF-8. */
 static void check_string(struct span in)
 {
 	CLEANUP(free_charp) char *text = fuzz_text(in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an API server says in watches and pages, for each kind of object that is decoded. The first byte
- * chooses: the kind, page or watch, and how the rest is cut.
+ * Feeds replies of an API server, which are watches and pages of lists, to the informer, for several kinds of
+ * objects. The first byte chooses: the kind, page or watch, and how the rest is cut.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What LVM answers: the report, and the log of its shell. */
+/* Parses answers of LVM: the report, and the log of its shell. */
 #include "fuzz/fuzz.h"
 #include "pmem/lvm/lvm.h"
 

@@ -39,7 +39,7 @@ static void check_bool(const char *text)
 		fuzz_error(err);
 }
 
-/* What is shown of a size is read as the same size. */
+/* Checks that a size that is formatted is parsed as the same size. */
 static void check_quantity(const char *text)
 {
 	struct error *err = NULL;

@@ -3,7 +3,8 @@
  * Messages of CSI and of the kubelet's plug-in registration: bytes to objects in an arena, the limits of the
  * CSI specification, and back.
  *
- * The first byte chooses the message's type. What was packed is unpacked and packed as the same bytes.
+ * The first byte chooses the message's type. A message that was packed must be unpacked and packed again as
+ * the same bytes.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PmemVolume and PmemNode objects as the API server has them, which administrators can edit. The first byte
- * chooses. What is written of them is JSON, and copies show the same. */
+ * chooses. The documents that are written from them must be JSON, and copies must give the same documents. */
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 #include "resources/pmem_node.h"

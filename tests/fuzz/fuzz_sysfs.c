@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernel and modules say of memory: attributes on the nd bus, whose files are replaced by lines of the
- * input, lists of bad blocks, and label areas. The first byte chooses.
+ * Parses the kernel's and the memory modules' description of memory: attributes on the nd bus, whose files
+ * are replaced by lines of the input, lists of bad blocks, and label areas. The first byte chooses.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,11 @@
 /*
  * TLS, in two ways that the first byte chooses (bit 0).
  *
- * Clear: what a stranger sends during the handshake to a server or, with bit 1, to a client, as a whole and
- * singly. It must never be complete, and fail in the same way.
- * Set: after a handshake between two of ours, records on their way are changed. What is read must be the
- * beginning of what was written, and the end is believed only when it was said.
+ * Clear: the input is the bytes of an unknown peer during the handshake with a server or, with bit 1, with a
+ * client, once as a whole and once byte by byte. The handshake must never be complete, and must fail in the
+ * same way both times. Set: after a handshake between two ends of ours, records on their way are changed. The
+ * data that are read must be the beginning of the data that were written, and the end of the stream must be
+ * reported only if the peer has sent it (close_notify).
  */
 #include "net/tls/tls.h"
 
@@ -182,7 +183,7 @@ static void cut(struct buf *wire, size_t n)
 	wire->len -= n < wire->len ? n : wire->len;
 }
 
-/* What came once comes again. */
+/* Appends a copy of the records on their way, as a replay does. */
 static void repeat(struct buf *wire)
 {
 	CLEANUP(buf_done) struct buf copy = BUF_INIT(WIRE_MAX_BYTES);

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 
-/* Of any name a device and a file can be called after the ID. */
+/* Checks that the ID of any volume name can be the name of a device and of a file. */
 static void check_mint(const char *name, const char *node_id)
 {
 	char id[VOLUME_ID_MAX + 1];

@@ -2,8 +2,8 @@
 /*
  * Volume parameters: lines of "key=value", read as each origin would.
  *
- * What CreateVolume takes must stay readable for ever: in the state file, and in the context that comes back
- * with every later request.
+ * Parameters that CreateVolume accepts must be readable for ever: in the state file, and in the volume
+ * context that comes back with every later request.
  */
 #include "volume/params.h"
 

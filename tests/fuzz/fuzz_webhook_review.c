@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What comes to the webhook for pods. The first byte chooses what the cluster is like; whatever comes, the
- * reply is one JSON document, and nothing that is refused is changed.
+ * Feeds requests to the webhook for pods. The first byte chooses the state of the cluster. For any request
+ * the reply must be one JSON document, and a request that is refused must not get a patch.
  */
 #include <string.h>
 
