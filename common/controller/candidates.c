@@ -11,7 +11,7 @@
 #include "volume/id.h"
 #include "volume/params.h"
 
-/* What is known of one name, looked up once for all nodes. */
+/* The data about one volume name by which nodes are judged, looked up once for all nodes. */
 struct gathering {
 	const struct candidates_query *q;
 	struct candidates *found;

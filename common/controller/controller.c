@@ -11,7 +11,8 @@
 
 /* For callers that give no deadline; the volume may take longer. */
 #define CALL_MAX_MS 300000
-/* Of the time that is left, a tenth is for the way back and for the answer, at most that much. */
+/* A call to a node ends before the deadline of the caller, so that there is time for the answer: by a tenth
+ * of the remaining time, but at most by this. */
 #define MARGIN_MAX_MS 1000
 
 struct controller *controller_new(const struct controller_config *config)

@@ -92,7 +92,7 @@ static void settle(struct create *op, bool made)
 	controller_settle(op->controller, &of, TAKE_PTR(op->record));
 }
 
-/* What is made, for texts. */
+/* "volume" or "snapshot", for messages. */
 static const char *noun_of(const struct create *op)
 {
 	return volume_noun(op->snapshot != NULL);
@@ -193,7 +193,7 @@ static int read_parameters(struct create *op, const struct capability_set *set, 
 	return 0;
 }
 
-/* What no node needs to be asked for. */
+/* Checks the fields of the request, which does not involve any node. */
 static int check_request(struct create *op, struct error **err)
 {
 	CLEANUP(capability_set_done) struct capability_set set = {0};
@@ -564,7 +564,8 @@ static void choose(struct create *op)
 
 static void read_record(struct create *op);
 
-/* What the record names now was decided by another replica, or by hand: decide again. */
+/* Whether the write of the record failed because another replica, or a user, has changed the record in the
+ * meantime: then the record is read and the nodes are chosen again. */
 static bool starts_over(const struct create *op, const struct error *error)
 {
 	bool changed =
@@ -828,7 +829,8 @@ void controller_create(struct controller *c, const struct waiter *waiter,
 	start(op);
 }
 
-/* What is written into the record. */
+/* Makes a request for a volume of @request for a snapshot: only the fields that are written into the
+ * record. */
 static Csi__V1__CreateVolumeRequest *as_volume(
 	const Csi__V1__CreateSnapshotRequest *request, struct arena *arena)
 {

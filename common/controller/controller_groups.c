@@ -176,7 +176,8 @@ static void ask_member(void *user, size_t member, const struct node *node, uint6
 		&csi__v1__create_volume_group_snapshot_response__descriptor, timeout_ms, on_group_answer, g);
 }
 
-/* Before anything is recorded. What the table does not know is decided for each volume. */
+/* Refuses volumes on different nodes before anything is recorded. A volume that the table of nodes does not
+ * know passes; the call for its snapshot finds its node later. */
 static int check_one_node(const struct group_call *g, struct error **err)
 {
 	const char *first = NULL;
@@ -240,7 +241,8 @@ static bool name_volume_snapshot(
 	return true;
 }
 
-/* Those of the group, and the VolumeSnapshot, as csi-snapshotter says it for a snapshot without a group. */
+/* Copies the parameters of the group, and adds the name and namespace of the VolumeSnapshot, under the keys
+ * that csi-snapshotter uses for a snapshot without a group. */
 static void fill_parameters(const Csi__V1__CreateVolumeGroupSnapshotRequest *from,
 	Csi__V1__CreateSnapshotRequest *to, struct arena *arena)
 {
@@ -306,7 +308,7 @@ void controller_create_group(struct controller *c, const struct waiter *waiter,
 	end_one(g);
 }
 
-/* What the node of a group reports of it. */
+/* The snapshots of a group that its node has reported. */
 struct group_members {
 	struct node_hit *hits;
 	size_t n;
@@ -495,8 +497,8 @@ static char **ids_to_delete(
 	return ids;
 }
 
-/* Before anything is deleted. One that does not know its group has lost it with its state file, and the
- * volume that it is of, too. */
+/* Refuses IDs that are not of the group before anything is deleted. A snapshot for which neither a group nor
+ * a source is reported has lost both with its state file, and is accepted. */
 static int check_listed(const struct controller *c, const char *group, const char *id, struct error **err)
 {
 	struct node_hit *hits;

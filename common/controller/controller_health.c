@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The health of volumes, as their nodes have reported it. What the last report of a node that is not
- * connected says stays: CSI allows to drop a status only when its cause has ended. */
+/* The health of volumes, as their nodes have reported it. The health in the last report of a node stays valid
+ * when the node is not connected any more: CSI permits that a status is dropped only when its cause has
+ * ended. */
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -15,7 +16,8 @@ static bool exists(const struct volume_report *v)
 	       (v->phase == PHASE_READY || v->phase == PHASE_MISSING || v->phase == PHASE_DAMAGED);
 }
 
-/* What several nodes say of a cache volume is one list, with the node in each message. */
+/* Merges the health that several nodes report for a cache volume into one list, with the name of the node in
+ * each message. */
 static void add_report(struct volume_health *to, const struct node *node, const struct volume_report *v)
 {
 	CLEANUP(health_done) struct volume_health h = {0};

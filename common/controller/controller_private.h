@@ -35,7 +35,7 @@ struct waiter {
 /* How often a call reads a record that others change at the same time. */
 #define RECORD_READS_MAX 4
 
-/* What a node's answer to CreateVolume or DeleteVolume means. */
+/* The consequence of a node's answer to CreateVolume or DeleteVolume for the volume. */
 enum node_answer {
 	ANSWER_OK,
 	ANSWER_NO_ROOM, /* it has nothing of the volume, and another node may take it */
@@ -162,7 +162,7 @@ bool controller_find_copy(
 void controller_delete_copy(
 	struct controller *c, const struct node *node, const char *id, grpc_reply_fn fn, void *user);
 
-/* What CreateVolume has come to; all borrowed. */
+/* The result of CreateVolume; all borrowed. */
 struct settlement_of {
 	struct volume_key key;
 	bool record_differs; /* from what is written, by nodes that have nothing */

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "controller/controller_private.h"
 
-/* What is left to do with the record when the call is answered; outlives the call. */
+/* The work on the record that is left when the call is answered; it outlives the call. */
 struct settlement {
 	struct controller *controller;
 	struct volume_key key;
@@ -92,7 +92,7 @@ static bool is_deletable(const struct settlement *s, const struct settlement_of 
 	       !pmem_volume_is_lost(s->record, node_id);
 }
 
-/* What other nodes began of the volume is deleted, as far as they are live. */
+/* Deletes the copies that other nodes have begun to make for the same call, on the nodes that are live. */
 static void delete_others(const struct settlement_of *of, struct settlement *s)
 {
 	CLEANUP(strv_freep) char **nodes = NULL;

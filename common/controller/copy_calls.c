@@ -16,7 +16,7 @@ struct copy_call {
 	const char *node_id;
 };
 
-/* What the nodes report of the volume; released by its owner. */
+/* The copies of the volume that nodes report. */
 struct copies {
 	struct node_hit *hits;
 	size_t n;
@@ -27,7 +27,7 @@ static void copies_done(struct copies *copies)
 	free(copies->hits);
 }
 
-/* One that is being erased is of a volume that was deleted. */
+/* A copy that is being erased does not count: its volume was deleted. */
 static bool reports_copy(const struct copies *copies, const char *node_id)
 {
 	for (size_t i = 0; i < copies->n; i++) {
@@ -88,7 +88,7 @@ static int find_targets(
 	return 0;
 }
 
-/* What there is to say without a record. */
+/* Chooses the error for a volume without a usable record. */
 static int judge_unrecorded(const struct copy_calls *calls, const struct copies *copies, struct error **err)
 {
 	for (size_t i = 0; i < copies->n; i++) {

@@ -25,8 +25,9 @@ struct copy_calls {
 	/* Takes the answer of a node that has done it; NULL: there is nothing in it. Return: 0, or -1: the
 	 * answer is bad. */
 	int (*take)(void *user, const char *node_id, const ProtobufCMessage *answer, struct error **err);
-	/* Called exactly once. @failure: taken; NULL: all copies have done it. Of several failures one whose
-	 * outcome is open counts: external-resizer must not ask for something else then */
+	/* Called exactly once. @failure: taken; NULL: all copies have done it. If several nodes fail, a
+	 * failure that leaves the outcome open (e.g. DEADLINE_EXCEEDED) is returned in preference to a
+	 * definite one: external-resizer must not request another size then */
 	void (*end)(void *user, struct error *failure);
 	void *user;
 
@@ -34,7 +35,7 @@ struct copy_calls {
 	const char **targets; /* node IDs */
 	size_t n_targets;
 
-	/* Of copy_calls.c: */
+	/* Used by copy_calls.c only: */
 	size_t next;
 	size_t n_asking;
 	bool any;              /* a node has done it */
