@@ -58,7 +58,7 @@ struct capacity_objects {
 	bool failing;       /* which is in the log */
 };
 
-/* What an object should say. */
+/* The content that an object should have. */
 struct wish {
 	enum {
 		WISH_AS_IT_IS, /* the node has not registered yet */
@@ -211,8 +211,8 @@ static void note_result(struct capacity_objects *c, const struct error *error)
 	c->failing = work_queue_failing(c->queue) > 0;
 }
 
-/* That an object does not exist is what its deletion wanted. Of a change it means that the namespace does
- * not. */
+/* NOT_FOUND as the reply to a deletion is a success. As the reply to another request it means that the
+ * namespace does not exist. */
 static void replied(void *user, unsigned status, struct span body, const struct error *error)
 {
 	struct capacity_write *w = user;
@@ -392,7 +392,7 @@ struct visit {
 	size_t n_classes; /* that are published */
 };
 
-/* What is as it should be is not queued. */
+/* Queues the object, unless it has the content that it should have. */
 static void visit_object(void *user, const void *object)
 {
 	const struct kube_capacity *o = object;

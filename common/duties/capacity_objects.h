@@ -3,13 +3,13 @@
  * capacity_objects.h - one CSIStorageCapacity object per node and StorageClass of ours, from which
  * kube-scheduler learns where a volume can be made.
  *
- * Only the leader has this duty. What a node reports is written at once, by server-side apply; while a
- * request for an object runs, only the latest amounts wait. A node whose lease has ended, or whose Node has
- * the taint out-of-service, has a capacity of 0; the objects of the former are deleted when its Node has been
- * deleted, or after CAPACITY_GONE_NS. Objects of nodes that have not registered are not changed for the same
- * time after the duty began. The name of an object follows from node and class; objects of other names, which
- * earlier releases created, are deleted when they have a successor. Objects have no owner: a new Deployment
- * adopts them by their labels. Threads: the loop's; nothing blocks.
+ * Only the leader has this duty. The capacity that a node reports is written at once, by server-side apply;
+ * while a request for an object runs, only the latest amounts wait. A node whose lease has ended, or whose
+ * Node has the taint out-of-service, has a capacity of 0; the objects of the former are deleted when its Node
+ * has been deleted, or after CAPACITY_GONE_NS. Objects of nodes that have not registered are not changed for
+ * the same time after the duty began. The name of an object follows from node and class; objects of other
+ * names, which earlier releases created, are deleted when they have a successor. Objects have no owner: a new
+ * Deployment adopts them by their labels. Threads: the loop's; nothing blocks.
  */
 #pragma once
 
@@ -36,10 +36,10 @@ struct capacity_objects_config {
 	struct informer *classes; /* its changes are passed on by capacity_objects_class_changed() */
 	const struct cluster_nodes *cluster;
 	bool remove_foreign; /* also objects that external-provisioner made */
-	/* What others know of the capacity of @node_id for volumes that need MAP_SYNC (@sync) or not, beyond
-	 * which an object does not grow: kube-scheduler looks at pods again when it does, and asks the
-	 * extender, which must know of the room by then. Return: false: there is no such limit. NULL: there
-	 * never is. */
+	/* Upper limit for the capacity that an object shows: the capacity of @node_id, for volumes that need
+	 * MAP_SYNC (@sync) or not, that the scheduler extender knows. When the capacity in an object grows,
+	 * kube-scheduler tries pods again and asks the extender, which must know of the free space by then.
+	 * Return: false: there is no such limit. NULL: there never is. */
 	bool (*shown)(void *user, const char *node_id, bool sync, struct capacity *ret);
 	void *shown_user;
 	struct bucket *writes;          /* charged with each write; NULL: no other writes depend on them */

@@ -4,8 +4,8 @@
  * they fit.
  *
  * An unbound claim of our driver gets an Event when it has waited for some seconds, another one after three
- * minutes if what there is to tell has changed, and after half an hour if not. What CreateVolume itself
- * refuses external-provisioner tells, with our words. Threads: the loop's; nothing blocks.
+ * minutes if what there is to tell has changed, and after half an hour if not. When CreateVolume fails,
+ * external-provisioner posts the Event, with our error message. Threads: the loop's; nothing blocks.
  */
 #pragma once
 

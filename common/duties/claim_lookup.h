@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "kube/client.h"
 
-/* What the cluster says of `pvc-<uid>`. */
+/* The state of the objects in the cluster that belong to a volume called `pvc-<uid>`. */
 struct claim_state {
 	bool has_volume;             /* there is a PV of that name */
 	const char *handle;          /* of that PV, when it is our driver's; NULL otherwise */

@@ -350,7 +350,8 @@ static void judge_node(struct watched_claim *w, bool out_of_service)
 		finish(w, WORK_DONE);
 		return;
 	}
-	/* What was between two looks that are far apart is not known. */
+	/* If the last look was too long ago, the node may have been in service in between, so its time out of
+	 * service begins again. */
 	if (w->since_ns == 0 || now_ns - w->last_ns > GAP_NS) {
 		w->since_ns = now_ns;
 		log_info("a claim will be released if its node stays out of service", F_STR("claim", w->key),

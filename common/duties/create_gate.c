@@ -176,7 +176,8 @@ static void look_at_volume(struct create_gate *g, const struct volume_report *v)
 		g->progress_ns = now_ns(g);
 }
 
-/* What a node reports later was made by a call, which has written a record before. */
+/* Only the first inventory of a node is examined: volumes that it reports later were made by calls of
+ * CreateVolume, which write the record first. */
 static void look_at_node(struct create_gate *g, const struct node *node)
 {
 	const struct volume_report *v;

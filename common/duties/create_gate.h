@@ -4,9 +4,9 @@
  * nodes had when they registered have records. After an update from a driver that kept no records they have
  * none at first.
  *
- * Each replica looks for them by itself; the leader makes them (volume_objects.h). What counts is the first
- * inventory of each node that registers in the start window. That a record cannot be made, or that a node has
- * very many volumes, delays creations by no more than CREATE_GATE_STALL_NS without progress and
+ * Each replica looks for them by itself; the leader makes them (volume_objects.h). Only the first inventory
+ * of each node that registers in the start window is examined. That a record cannot be made, or that a node
+ * has very many volumes, delays creations by no more than CREATE_GATE_STALL_NS without progress and
  * CREATE_GATE_MAX_NS in all: inventories are searched for existing copies in any case. Threads: the loop's;
  * nothing blocks.
  */

@@ -70,7 +70,8 @@ bool driverless_claim_rules_see(
 	struct driverless_claim *claim = claim_get(node, uid, now_ns);
 
 	claim->seen = true;
-	/* What was seen before the time was over says nothing about its end. */
+	/* The node must have been examined after the time was over: an earlier look does not show that its
+	 * driver is still absent. */
 	return node->absent && node->looked_ns >= claim->since_ns + DRIVERLESS_AFTER_NS;
 }
 

@@ -22,7 +22,7 @@ struct lost_nodes_config {
 	struct kube_client *client;
 	struct controller *controller; /* and its node table, cluster nodes and clock */
 	uint64_t lost_after_ns;
-	/* What lost_nodes_judge() says of @node_id has changed. */
+	/* Called when the result of lost_nodes_judge() for @node_id has changed. */
 	void (*changed)(void *user, const char *node_id);
 	void *user;
 };

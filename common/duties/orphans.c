@@ -265,7 +265,8 @@ static void delete_orphan(struct suspect *s)
 	controller_remove_copy(c, node, s->id, on_deleted, s);
 }
 
-/* Of a volume whose ID names no node, as of a cache volume, each node has its own copy. */
+/* Whether the PersistentVolume can be used on the node of the suspected copy. This matters for volumes whose
+ * ID names no node, such as cache volumes: each of their nodes has its own copy under the same ID. */
 static bool lists_node(const struct claim_state *state, const struct suspect *s)
 {
 	if (volume_id_has_node(s->id) || state->n_node_ids == 0)

@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "controller/volume_status.h"
 
-/* Of a damaged one the node does not know what it is. */
+/* Whether the report shows if @v is a volume or a snapshot. The node does not know that of a copy whose state
+ * file is damaged. */
 static bool tells_kind(const struct volume_report *v)
 {
 	return v->phase != PHASE_DAMAGED && v->phase != PHASE_ERASING && !v->is_inline;

@@ -15,7 +15,7 @@
 /* Volumes whose claims are looked for at a time: the walk over the claims is multiplied by them. */
 #define MAX_TROUBLED 64
 
-/* Of one node, which must not use up what there is for all. */
+/* Limit for the volumes of one node that get Events, so that one node does not use up the limit for all. */
 #define MAX_TROUBLED_OF_NODE 8
 
 /* A volume with which something is wrong. */
@@ -77,7 +77,8 @@ static void add_troubled(struct trouble_events *e, const struct node *node, cons
 	e->has_nameless = e->has_nameless || str_empty(v->name);
 }
 
-/* 0: it is not in trouble. What cannot be used at all, or not known, is as bad as lost data. */
+/* 0: it is not in trouble. A volume without a device, or with a damaged state file, is as bad as lost
+ * data. */
 static int severity_of(const struct volume_report *v)
 {
 	if (v->phase == PHASE_MISSING || v->phase == PHASE_DAMAGED)

@@ -38,8 +38,8 @@ struct volume_events {
 void volume_events_changed(const struct volume_events *e, const struct pmem_volume *before,
 	const struct pmem_volume *after, uint64_t now_ns);
 
-/** volume_events_reported() - @node has changed, as its table says. Of one report at most
- * VOLUME_EVENTS_PAUSES_MAX pauses give an Event. @find: the record of the volume with that handle, borrowed;
- * NULL: no such record */
+/** volume_events_reported() - @node has changed, as its table says. At most VOLUME_EVENTS_PAUSES_MAX pauses
+ * in one report cause an Event. @find: the record of the volume with that handle, borrowed; NULL: no such
+ * record */
 void volume_events_reported(const struct volume_events *e, const struct node *node,
 	const struct pmem_volume *(*find)(void *user, const char *handle), void *user, uint64_t now_ns);
