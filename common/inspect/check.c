@@ -511,7 +511,7 @@ static void check_active(const char *id, const struct device *d, struct check_fi
 			"the driver activates it at its next start, check -repair %s does so at once", id));
 }
 
-/* Others that bear the name of @r's device. */
+/* Reports devices that have the same name as the device of @r. */
 static void check_same_name(const struct check_view *v, const struct volume_record *r,
 	const struct device *own, struct check_findings *f)
 {

@@ -23,7 +23,7 @@ struct check_config {
 	const char *fake_path; /* folder of fake devices, or NULL */
 };
 
-/** What exists in the state folder and in the kernel. */
+/** The state folder and the devices of the kernel, as they were read for the check. */
 struct check_view {
 	char *mode; /* of the device manager */
 	char *state_path;

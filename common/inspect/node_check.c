@@ -25,7 +25,7 @@
 
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
 #define SMALL_FILE_MAX  4096
-/* What makes regions. */
+/* Advice how regions of persistent memory are made. */
 #define MEMORY_REMEDY                                                                                        \
 	"NVDIMMs: ipmctl create -goal PersistentMemoryType=AppDirect and a reboot; CXL: cxl create-region; " \
 	"for a trial: memmap=4G!4G on the kernel's command line, and then pmem-ns-init create -unlabelled=convert"
