@@ -69,7 +69,7 @@ struct failing_pools *device_view_failing_pools(const struct device_view *s)
 	return s->failing;
 }
 
-/* What was seen when. */
+/* Counters of changes and listings, by which a caller finds out whether there was one after a moment. */
 struct moment {
 	uint64_t changes;
 	uint64_t listings;
@@ -154,8 +154,9 @@ static bool use_pools(struct device_view *s, const struct device_list *pools, st
 	return current;
 }
 
-/* What is computed of pools is not exact where devices take more than their size; there the manager has
- * looked. Return: whether that is known. */
+/* Notes the change, and takes the capacities of the pools as the device manager saw them last, which includes
+ * the change: computed capacities are not exact if devices take more than their size. Return: false: the
+ * manager does not know them. */
 static bool note_with_pools(struct device_view *s, const struct device *d, bool exists)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
@@ -214,8 +215,8 @@ void device_view_apply_growth(struct device_view *s, const struct device *d)
 	device_view_apply_change(s, d, /* exists= */ true);
 }
 
-/* What is seen now of the device of @id says nothing for sure any more. Of others it does: they are not to
- * wait for a listing, which may hang for the same reason. */
+/* Marks the last listing as uncertain for the device of @id alone. Other devices must not wait for a new
+ * listing, which may hang for the same reason. */
 static void doubt(struct device_view *s, const char *id)
 {
 	pthread_mutex_lock(&s->shared->mutex);

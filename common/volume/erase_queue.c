@@ -117,7 +117,8 @@ static struct erasure *find(const struct erase_queue *e, const char *id)
 	return job;
 }
 
-/* One that runs may be at the end of a former volume of that ID, and one that has a claim needs no other. */
+/* Finds a job for @id that waits and has no claim. A running job may be at the end of erasing a former volume
+ * of that ID, and a job that has a claim needs no other. */
 static struct erasure *find_unclaimed(const struct erase_queue *e, const char *id)
 {
 	struct erasure *job = e->first;

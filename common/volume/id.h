@@ -41,7 +41,7 @@ void volume_id_mint(const char *name, const char *node_id, char out[static VOLUM
 /** volume_id_mint_go() - compute the ID that the Go driver (0.7 and later) gave to @name. */
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1]);
 
-/* What is needed to compare many IDs with one name. */
+/* The IDs of one name, computed once, for comparing many IDs with it. */
 struct volume_ids {
 	char cache[VOLUME_ID_MAX + 1]; /* volume_id_mint() without a node */
 	char go[VOLUME_ID_MAX + 1];    /* volume_id_mint_go() */

@@ -32,7 +32,8 @@ static const char *const snapshot_metadata[] = {PARAMS_SNAPSHOT_NAME, PARAMS_SNA
 #define PAUSE_LEAST_MS   1000
 #define PAUSE_MOST_MS    600000
 
-/* Of a limit: an erasure holds one of a few threads, and a copy the writers of its source. */
+/* Lowest limit for the bandwidth of erasing and copying: erasing occupies one of a few threads, and a copy
+ * stops the writers of its source. */
 #define BANDWIDTH_LEAST (1ULL << 20)
 
 enum {

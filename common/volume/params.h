@@ -86,8 +86,8 @@ int params_parse(enum params_origin origin, const struct strmap *map, struct vol
 int params_say_inline(
 	const struct strmap *context, bool *ret_said, bool *ret_inline, struct error **err) MUST_CHECK;
 
-/* What not every node makes: an image for Kata Containers in the volume, and volumes whose device is given to
- * guests. */
+/* Properties of volumes that not every node supports: an image for Kata Containers in the volume, and volumes
+ * whose device is given to guests. */
 #define PARAMS_NEED_KATA   1U
 #define PARAMS_NEED_DIRECT 2U
 /* The parameter durability, which drivers of earlier releases refuse as unknown. */

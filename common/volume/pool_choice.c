@@ -9,7 +9,7 @@
 #include "os/fs.h"
 #include "pmem/best_fit.h"
 
-/* What the file system around an image takes besides, such as for its log. */
+/* Bytes that the file system around an image needs for itself, such as for its log. */
 #define AROUND_IMAGE_BYTES (16ULL << 20)
 
 /* The file system in an image is as large as any, and that around it a third larger. */

@@ -11,8 +11,9 @@ static bool may_be_own(const struct volume_record *r, const struct device *d)
 	return !r->pool || str_eq(d->pool, r->pool);
 }
 
-/* Of a volume that is being erased an identity of another's is enough to know that its own device is gone: a
- * namespace's UUID never changes by itself, nor does our tag. One without identity may have lost it. */
+/* Whether @d, which has the name but not the identity of the volume's device, may be that device
+ * nevertheless. If the volume is being erased and @d has another identity, it is not: the UUID of a namespace
+ * and our LVM tag never change by themselves. A device without identity may have lost it. */
 static bool may_stand_for_own(const struct volume_record *r, const struct device *d)
 {
 	if (!str_eq(d->pool, r->pool))

@@ -17,7 +17,7 @@
 
 #include "volume/state.h"
 
-/* What the records and the device view of one node share. */
+/* The mutex and the callback that the records and the device view of one node share. */
 struct volumes_shared {
 	pthread_mutex_t mutex;
 	void (*changed)(void *user); /* as in volumes_config */

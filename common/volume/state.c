@@ -367,7 +367,7 @@ static const char *const phase_suffix[] = {
 	[PHASE_READY] = ".json",
 	[PHASE_ERASING] = ".erasing",
 };
-/* Of a snapshot in place of ".json". */
+/* Suffix of the state file of a snapshot, in place of ".json". */
 #define SNAPSHOT_SUFFIX ".snapshot"
 
 void volume_record_free(struct volume_record *r)

@@ -14,7 +14,7 @@
 /* More at once would not be faster; with those that wait they leave most workers to other calls. */
 #define ZEROING_MAX         4
 #define ZEROING_WAITING_MAX 8
-/* One that is copied slowly holds up no block volume. */
+/* Copies have limits of their own, so that a slow one does not delay the zeroing of block volumes. */
 #define CLONING_MAX         4
 #define CLONING_WAITING_MAX 4
 /* Devices are made one after the other. While one takes long, those inside leave most workers to other calls.

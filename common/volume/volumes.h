@@ -28,7 +28,8 @@ struct device_manager;
 struct path_roots;
 struct volumes;
 
-/* What is known of the pods that use volumes beyond what NodePublishVolume says. */
+/* Functions that find out facts about the pods that use volumes that are not in the request of
+ * NodePublishVolume. */
 struct volume_pods {
 	/* whether the pod that @context, of NodePublishVolume, names runs in a guest. May block, and is
 	 * called without locks. Return: 0, or -1 with ERR_UNAVAILABLE */
@@ -219,14 +220,14 @@ DEFINE_CLEANUP(struct snapshot_info *, snapshot_info_free);
  *
  * A snapshot is a copy of all that the volume holds at one moment, on a device of its own, which no pod uses;
  * its file system has another UUID. Copying, the pause of writers, and errors are those of volumes_create()
- * with a source. What is erased after its deletion is what would be of the volume. Volumes and snapshots
- * share their names. Return: as volumes_create(). @ret: snapshot_info_free().
+ * with a source. After the deletion of a snapshot, the same parts of its device are erased as of a deleted
+ * volume. Volumes and snapshots share their names. Return: as volumes_create(). @ret: snapshot_info_free().
  */
 int volumes_create_snapshot(struct volumes *v, const struct snapshot_request *request,
 	struct snapshot_info **ret, struct error **err) MUST_CHECK;
 
-/** volumes_delete_snapshot() - volumes_delete() for a snapshot. For either function, what is of the other
- * kind does not exist. */
+/** volumes_delete_snapshot() - volumes_delete() for a snapshot. For volumes_delete() a snapshot does not
+ * exist, and for this function a volume does not exist. */
 int volumes_delete_snapshot(struct volumes *v, const char *handle, struct error **err) MUST_CHECK;
 
 /** volumes_get_snapshot() - get a snapshot by its handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
@@ -275,8 +276,9 @@ int volumes_get_group(struct volumes *v, const char *id, char *const *snapshots,
 	struct error **err) MUST_CHECK;
 
 /** volumes_delete_group() - volumes_delete_snapshot() of all snapshots that name the group @id, and of
- * @snapshots (strv; NULL: none). What does not exist is success. Return: as volumes_delete_snapshot(), and -1
- * with ERR_INVALID_ARGUMENT (one of @snapshots is something else; nothing was deleted). */
+ * @snapshots (strv; NULL: none). Snapshots that do not exist are success. Return: as
+ * volumes_delete_snapshot(), and -1 with ERR_INVALID_ARGUMENT (one of @snapshots is something else; nothing
+ * was deleted). */
 int volumes_delete_group(
 	struct volumes *v, const char *id, char *const *snapshots, struct error **err) MUST_CHECK;
 

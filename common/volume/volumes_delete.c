@@ -11,7 +11,8 @@
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
-/* What is erased must be provably gone after a crash; the Go driver's files name no pool. */
+/* Records the pool of the device before it is erased, because after a crash the absence of the device is
+ * certain only for a known pool. The state files of the Go driver name no pool. */
 static int record_pool(struct volumes *v, struct volume_record *r, const struct device *d, struct error **err)
 {
 	if (r->pool)
@@ -33,7 +34,7 @@ static int record_deletion(struct volumes *v, struct volume_record *r, struct er
 	return records_advance(v->records, r, PHASE_ERASING, err);
 }
 
-/* What is erased must be all that the device has. */
+/* Settles a growth that was interrupted, so that the whole device is erased. */
 static int settle_growth(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	if (volumes_settle_growth(v, r, err) == 0)
@@ -110,7 +111,8 @@ static int require_never_staged(const struct volume_record *r, struct error **er
 	return err_set(err, ERR_PRECONDITION, "volume %s was in use and may hold data", r->id);
 }
 
-/* What has the handle is of the other kind, so that nothing of this kind has it. */
+/* Whether a snapshot has the handle where a volume is to be deleted, or the reverse: then nothing of the
+ * requested kind exists. */
 static bool is_of_other_kind(const struct volume_record *r, const struct deletion *what)
 {
 	return r && r->snapshot != what->snapshot && !what->if_never_staged;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is left of a deleted volume after the answer: its content is erased, then its device and its record
- * go. */
+/* Erases a deleted volume after DeleteVolume has been answered: first its content, then its device and its
+ * record. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -201,7 +201,8 @@ static int size_to_erase(const struct device *d, uint64_t *ret, struct error **e
 	return 0;
 }
 
-/* What was erased through a namespace's mode does not lie in the same place without it. */
+/* Returns where erasing continues. It begins again if the namespace has another mode than before, because the
+ * same offset is then another place. */
 static uint64_t resume_at(const struct volume_record *r, const struct device *d)
 {
 	if (d->raw != r->erased_raw)
@@ -209,7 +210,8 @@ static uint64_t resume_at(const struct volume_record *r, const struct device *d)
 	return r->erased_bytes < d->size_bytes ? r->erased_bytes : d->size_bytes;
 }
 
-/* What a record says about the other layout is ignored, in reports as well. */
+/* Notes where erasing begins. The progress in the record is discarded if it belongs to the other mode of the
+ * namespace, so that reports do not show it. */
 static void note_start(struct volumes *v, struct volume_record *r, uint64_t at, bool raw)
 {
 	if (r->erased_bytes == at && r->erased_raw == raw)

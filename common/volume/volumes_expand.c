@@ -63,8 +63,8 @@ static int open_to_clear(const char *path, int *ret_fd, bool *ret_is_mounted, st
 	return 0;
 }
 
-/* Whether no file system reaches beyond @at. Of a mounted xfs that is not known: the kernel writes its
- * superblock late (fs.h). */
+/* Whether no file system reaches beyond @at. For a mounted xfs this cannot be known, and false is returned:
+ * the kernel writes its superblock late (fs.h). */
 static bool is_free_from(const char *path, uint64_t at, bool is_mounted)
 {
 	static const char *const types[] = {"ext4", "xfs"};
@@ -218,7 +218,7 @@ static int check_limit(const struct expansion *x, uint64_t size_bytes, struct er
 		(uintmax_t)x->q->required_bytes, x->r->id);
 }
 
-/* What the pool of the device can do, as it was seen last. */
+/* The space in the pool of the device, as it was listed last. */
 struct pool_view {
 	char *name;
 	const char *fixed_size;
@@ -283,7 +283,7 @@ static int choose_size(struct expansion *x, struct error **err)
 	return require_fit(x, &p, err);
 }
 
-/* What the growth takes is taken from its pool now, for all that is created meanwhile. */
+/* Lists the devices, so that the space of the growth is not offered to volumes that are created meanwhile. */
 static void list_new_space(const struct expansion *x)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -407,8 +407,8 @@ int volumes_expand(
 	return 0;
 }
 
-/* Of a volume that another program has resized, or whose state file is older than its size. Smaller ones are
- * left to `check`. */
+/* Whether the device is larger than the record says, because another program has resized it, or the state
+ * file was restored from before a growth. Devices that are smaller are left to `check`. */
 static bool is_larger(const struct device *d, const struct volume_record *r)
 {
 	return d && r->identity && d->active && !d->raw && d->size_bytes > r->size_bytes;

@@ -69,7 +69,7 @@ static void change_bandwidth(struct volume_record *r, const char *key, uint64_t 
 	note_modified(r, key);
 }
 
-/* Of @said, whose values are @wanted. */
+/* Changes those parameters in @r that are in @said, to the values in @wanted. */
 static int change_record(const struct volumes *v, struct volume_record *r, const struct strmap *said,
 	const struct volume_params *wanted, struct error **err)
 {

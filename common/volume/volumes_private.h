@@ -197,7 +197,7 @@ struct copy_request {
  * first request. Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with
  * ERR_PRECONDITION (in use as a block volume in direct mode; data that are not recognised; writers would have
  * to stand still for too long), ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE,
- * ERR_INTERNAL. What is on the new devices then is worth nothing.
+ * ERR_INTERNAL. After a failure the content of the new devices is undefined.
  */
 int volumes_fill_copies(
 	struct volumes *v, const struct copy_request *requests, size_t n, struct error **err) MUST_CHECK;
@@ -231,9 +231,9 @@ int volumes_record_creation(struct volumes *v, struct creation *c, struct error 
  * state_advance(). */
 int volumes_finish_creation(struct volumes *v, struct creation *c, struct error **err) MUST_CHECK;
 
-/** volumes_undo_creation() - remove the copy again. What holds data of its source is put into phase ERASING:
- * volumes_erase_given_up_copy() when its lock is free. If it cannot be undone, *@err, the failure that led
- * here, becomes ERR_UNAVAILABLE. Return: whether it is undone. */
+/** volumes_undo_creation() - remove the copy again. A copy that holds data of its source is put into phase
+ * ERASING: the caller calls volumes_erase_given_up_copy() when it has released the lock. If it cannot be
+ * undone, *@err, the failure that led here, becomes ERR_UNAVAILABLE. Return: whether it is undone. */
 bool volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err);
 
 /** volumes_close_creation() - release @c. NULL is allowed. */

@@ -13,7 +13,7 @@
 static const char *const generic[] = {
 	"sync", "async", "dirsync", "lazytime", "nolazytime", "defaults", "atime", "norelatime"};
 
-/* Of the file systems' own options those that stay within the volume. A name that ends with "=" takes a
+/* Mount options of the file systems that affect only the volume itself. A name that ends with "=" takes a
  * number, also with a suffix. */
 static const char *const ext4_only[] = {"dax", "dax=always", "dax=inode", "dax=never", "discard", "nodiscard",
 	"errors=remount-ro", "errors=continue", "acl", "noacl", "user_xattr", "nouser_xattr",
@@ -60,7 +60,8 @@ static bool is_allowed(const char *flag, const char *fs_type)
 	return !str_eq(fs_type, "xfs") && is_in(flag, ext4_only, ARRAY_SIZE(ext4_only));
 }
 
-/* CSI: mount_flags may hold secrets, and errors are logged. Of what is not ours only the name is shown. */
+/* CSI: mount_flags may hold secrets, and errors are logged. So only the name of a refused option is shown,
+ * without its value. */
 static int refuse(const char *flag, const char *fs_type, struct error **err)
 {
 	size_t n = strcspn(flag, "=");

@@ -133,7 +133,8 @@ static int find_device(struct attachment *a, struct error **err)
 	return blockdev_stat(a->device->path, &a->info, err);
 }
 
-/* @e: its mount; NULL: it is not mounted yet. What is mounted stays as it is after its usage was changed. */
+/* @e: its mount; NULL: it is not mounted yet. A mount keeps the usage with which it was staged when the usage
+ * of the volume is changed later. */
 static enum dax_wish choose_dax(const struct attachment *a, const struct mount_entry *e)
 {
 	enum volume_usage usage = a->q->params->usage;
@@ -717,8 +718,8 @@ static int attach_fs(struct attachment *a, struct error **err)
 	return mount_at(a, err);
 }
 
-/* What was expanded while it was staged nowhere. A volume that cannot grow is usable as it is;
- * NodeExpandVolume, which kubelet calls, says why. */
+/* Grows the file system of a volume that was expanded while it was not staged. If that fails, the volume is
+ * usable with its old size, and NodeExpandVolume, which kubelet calls, returns the error. */
 static void grow(const struct attachment *a)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -793,7 +794,7 @@ static int stage_node(struct attachment *a, struct error **err)
 	return 0;
 }
 
-/* What is asked of a bind: as what is staged says, which was mounted with the flags of the same volume. */
+/* Checks the request for a bind mount against the staged mount, which has the flags of the same volume. */
 static int check_staged_fs(struct attachment *a, struct error **err)
 {
 	a->fs_type = a->staged->fstype;

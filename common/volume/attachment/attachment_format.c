@@ -127,8 +127,8 @@ int volumes_check_fs(struct volumes *v, const struct volume_record *r, const cha
 	return 0;
 }
 
-/* Of a mount whose source is the device that is mounted: another namespace's name may be another device's
- * here. */
+/* Whether the file system of @e has @uuid. A mount that was made in another mount namespace may name a source
+ * that is another device here: then this returns false. */
 static bool has_uuid(const struct mount_entry *e, const char *uuid)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;

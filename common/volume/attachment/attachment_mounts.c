@@ -174,8 +174,8 @@ int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err)
 	return 0;
 }
 
-/* What the path leads to, if that is a mount; where it leads to none, the table may show one that is hidden.
- * The descriptor is closed again: it would keep the mount busy. */
+/* Finds the mount at @at. If the path leads to no mount and the table has one at @at, that mount is hidden by
+ * another one. The descriptor is closed again: it would keep the mount busy. */
 static int find_mount(
 	const char *at, struct mount_table **ret_table, const struct mount_entry **ret, struct error **err)
 {

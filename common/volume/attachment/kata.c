@@ -195,7 +195,8 @@ int kata_find_target(struct volumes *v, const struct volume_record *r, const str
 	return find_home(v, r->id, r, &home, err) < 0 ? -1 : find_mount(&home, t, ret, err);
 }
 
-/* What an administrator has mounted over it is not ours to unmount. @ret_covered: so the folder stays */
+/* Unmounts the image, unless an administrator has mounted another file system over it, which is not
+ * unmounted. @ret_covered: that is so, and the folder stays */
 static int unmount_folder(const char *id, const struct image_home *h, bool *ret_covered, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;

@@ -9,12 +9,13 @@
 #define PFN_AT       4096
 #define PFN_BYTES    4096
 
-/* Of the partition table in the first sector. */
+/* Offsets of the first entry and the signature of the MBR partition table in the first sector, and the type
+ * of the partition. */
 #define MBR_ENTRY_AT     446
 #define MBR_SIGNATURE_AT 510
 #define MBR_TYPE_LINUX   0x83
 
-/* Of struct nd_pfn_sb. */
+/* Offsets and values of fields in struct nd_pfn_sb. */
 #define SB_VERSION_MINOR_AT 54
 #define SB_DATAOFF_AT       56
 #define SB_MODE_AT          72

@@ -17,7 +17,7 @@
 /* Where the file system begins, and what sizes of images are multiples of, in bytes. */
 #define KATA_ALIGN_BYTES (2ULL << 20)
 
-/* What kata_layout_write() writes. */
+/* Number of bytes that kata_layout_write() writes. */
 #define KATA_HEAD_BYTES 8192
 
 /** kata_layout_write() - the head of an image. @image_bytes: size of the whole image, a multiple of

@@ -36,7 +36,7 @@ int mount_flags_check_known(char *const *flags, const char *fs_type, struct erro
 int mount_flags_fit_kernel(
 	const struct volume_record *r, const char *fs_type, char ***flags, struct error **err) MUST_CHECK;
 
-/* What can differ between mounts of one file system. */
+/* The attributes that can differ between several mounts of one file system. */
 struct mount_attributes {
 	bool readonly;
 	bool nosuid;
@@ -47,7 +47,7 @@ struct mount_attributes {
 };
 
 /** mount_attributes_of_flags() - what @flags (strv or NULL) ask for; where they say nothing, what mount(2)
- * does by itself. Of two that contradict each other the later one counts. */
+ * does by itself. If two flags contradict each other, the later one is used. */
 struct mount_attributes mount_attributes_of_flags(char *const *flags);
 
 /** mount_attributes_in_force() - what the kernel shows of the mount @e. */

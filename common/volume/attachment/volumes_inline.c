@@ -45,7 +45,8 @@ static int check_request(
 	return 0;
 }
 
-/* Before anything is made. One that the Go driver made may be of a kind that is not served. */
+/* Checks the request before anything is made. An inline volume that the Go driver made may have properties
+ * that are not supported. */
 static int check_use(struct volumes *v, const struct use_request *q, const char *fs_type, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = records_find_name(v->records, q->handle);
@@ -57,7 +58,7 @@ static int check_use(struct volumes *v, const struct use_request *q, const char 
 	return r ? volumes_check_use(r, q->access_mode, &params, err) : 0;
 }
 
-/* Of two pods that show it, the first to end would delete it. */
+/* Refuses a second pod for an inline volume: the volume is deleted when either of them ends. */
 static int refuse_second(
 	struct volumes *v, const struct volume_record *r, const char *target, struct error **err)
 {

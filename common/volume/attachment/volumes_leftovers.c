@@ -23,7 +23,7 @@ static char **inline_ids(struct volumes *v)
 	return ids;
 }
 
-/* Whatever still uses its device makes that fail, as it does when it is unpublished. */
+/* Deletes an inline volume whose pod is gone. That fails while its device is in use, as unpublishing does. */
 static int delete_leftover(struct volumes *v, const char *id, struct error **err)
 {
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;

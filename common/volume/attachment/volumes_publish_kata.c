@@ -66,7 +66,8 @@ static void kata_publication_done(struct kata_publication *p)
 
 /* --- whether it is offered */
 
-/* What is mounted at the folder of an image has to be seen by the runtime, on the host. */
+/* The reason why images for Kata Containers cannot be offered; NULL: they can. The mounts that this program
+ * makes in the folders of images must propagate to the host, where the runtime of Kata looks for them. */
 static char *why_not(const char *state_path)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
@@ -296,7 +297,7 @@ static int require_whole(const struct kata_publication *p, uint64_t bytes, struc
 		KATA_IMAGE_NAME, p->r->id, (uintmax_t)bytes, (uintmax_t)p->r->image_bytes);
 }
 
-/* One that cannot grow is usable as it is. */
+/* Grows the image to the size of the volume. If that fails, the image is usable with its old size. */
 static void grow_image(struct kata_publication *p)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -307,8 +308,8 @@ static void grow_image(struct kata_publication *p)
 			F_STR("volume", p->r->id), F_ERR(err));
 }
 
-/* The record gets its size when it is there. One that is there before is of a publication that was cut off,
- * or of the Go driver. */
+/* Opens the image, which is made if it does not exist, and records its size. An image that exists and has no
+ * size in the record was made by a publication that was interrupted, or by the Go driver. */
 static int open_image(struct kata_publication *p, struct error **err)
 {
 	uint64_t bytes = 0;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/parse.h"
 
-/* Whatever made a copy slow may be over then. */
+/* Time for which a measured speed is used: the reason why a copy was slow may be gone later. */
 #define PACE_VALID_NS (180 * NS_PER_S)
 
 void copy_pace_note(

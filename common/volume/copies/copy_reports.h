@@ -19,7 +19,7 @@
 
 #define COPY_REPORT_NS (10 * NS_PER_S)
 
-/* Of so many volumes the last pause is kept, those that ended last. */
+/* Number of volumes whose last pause is kept: those whose pauses ended last. */
 #define COPY_PAUSES_MAX 64
 
 /* A copy that is being made. */

@@ -100,7 +100,7 @@ static struct group_info *make_info(struct volumes *v, const char *id, const str
 	return g;
 }
 
-/* One that is being made. */
+/* A snapshot of the group that is being made. */
 struct member {
 	const char *source;
 	char name[VOLUME_NAME_MAX + 1];
@@ -201,8 +201,9 @@ static void undo(struct group *g, struct error **err)
 	}
 }
 
-/* What has the ID or the name of a snapshot of the group, and does not belong to it: a state file that was
- * damaged and replaced does not say to which group it belonged. */
+/* Refuses a record that has the ID or the name of a snapshot of the group, and does not belong to the group.
+ * A snapshot is such a stranger if its state file was damaged and replaced by one that does not name its
+ * group. */
 static int refuse_stranger(struct group *g, const struct member *m, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *by_id = records_find(g->v->records, m->id);
@@ -256,7 +257,7 @@ static int settle_member(struct volumes *v, const char *id, struct error **err)
 	return volumes_settle_creation(v, r, err);
 }
 
-/* What an earlier call left in phase CREATING. */
+/* Finishes or rolls back the snapshots that an earlier call has left in phase CREATING. */
 static int settle_members(struct volumes *v, const struct members *m, struct error **err)
 {
 	for (size_t i = 0; i < m->n; i++) {

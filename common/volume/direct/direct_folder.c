@@ -18,7 +18,7 @@
 
 #define FOLDER_MODE 0700
 #define FILE_MODE   0600
-/* Of runtime-rs, the only one that looks at it, for block devices. */
+/* The volume type of block devices; only runtime-rs reads it. */
 #define VOLUME_TYPE "directvol"
 /* As file_write_atomic() names it, which a kill may leave. */
 #define TEMPORARY      "." DIRECT_MOUNT_INFO ".tmp"
@@ -64,7 +64,7 @@ int direct_entry_name(const char *target_path, char **ret, struct error **err)
 	return 0;
 }
 
-/* What others could change would give a guest any device of the host. */
+/* Refuses a file or folder that other users could change: they could give a guest any device of the host. */
 static int require_own(int fd, const char *name, struct error **err)
 {
 	struct stat st;

@@ -19,7 +19,7 @@
 
 #define DIRECT_MOUNT_INFO "mountInfo.json"
 
-/* What a runtime has to know of a volume. All borrowed. */
+/* The description of a volume for a runtime of Kata. All borrowed. */
 struct direct_mount {
 	const char *device;
 	const char *fs_type;
@@ -61,8 +61,8 @@ int direct_entry_write(
  * exist. Return: 0, or -1 with ERR_PRECONDITION as direct_entry_write(), ERR_EXHAUSTED, ERR_INTERNAL. */
 int direct_entry_read(int folder_fd, const char *name, struct buf *out, struct error **err) MUST_CHECK;
 
-/** direct_entry_withdraw() - remove its mountInfo.json, so that no further sandbox uses it. What is missing
- * is success. Return: 0, or -1 as direct_entry_read(). */
+/** direct_entry_withdraw() - remove its mountInfo.json, so that no further sandbox uses it. A missing entry
+ * or file is success. Return: 0, or -1 as direct_entry_read(). */
 int direct_entry_withdraw(int folder_fd, const char *name, struct error **err) MUST_CHECK;
 
 /** direct_entry_sandboxes() - add the IDs of the sandboxes that have used it to @ret (strv). Return: 0, or -1

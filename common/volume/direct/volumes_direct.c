@@ -316,7 +316,8 @@ static int mount_target(struct direct_publication *p, struct error **err)
 	return -1;
 }
 
-/* What is another program's is not to be taken for ours later. */
+/* Undoes a publication that failed. If the entry was not made by this call, it belongs to another program:
+ * then only its name is removed from the record, so that it is not taken for ours later. */
 static void undo(struct direct_publication *p)
 {
 	if (p->is_made)

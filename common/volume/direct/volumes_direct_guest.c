@@ -16,8 +16,8 @@
 #include "volume/direct/volumes_direct.h"
 #include "volume/volumes_private.h"
 
-/* What a sandbox that has ended left may be there, too: the one whose runtime answers counts. @ret: caller
- * frees. Return: 0, or -1 with ERR_UNAVAILABLE (none does). */
+/* Finds the sandbox that uses the volume, which is the one whose runtime answers: IDs of sandboxes that have
+ * ended may be there, too. @ret: caller frees. Return: 0, or -1 with ERR_UNAVAILABLE (none does). */
 static int find_runtime(struct volumes *v, const struct volume_record *r, char **ret, struct error **err)
 {
 	CLEANUP(strv_freep) char **seen = NULL;

@@ -27,8 +27,8 @@ struct region_durabilities {
 };
 
 /**
- * region_durabilities_read() - read the file. A missing one is empty. One that is damaged counts as empty,
- * which is logged, and is replaced by the next region_durabilities_write().
+ * region_durabilities_read() - read the file. A missing one is empty. A damaged file counts as empty, which
+ * is logged, and is replaced by the next region_durabilities_write().
  * @folder: the state folder
  * @ret:    region_durabilities_done()
  *

@@ -101,13 +101,13 @@ char *health_text(const struct volume_health *h);
 /** health_severity_name() - "degraded", "inaccessible" or "data-loss". */
 const char *health_severity_name(enum health_severity severity);
 
-/* Of one of several volumes. */
+/* The health of one of several volumes. */
 struct health_entry {
 	char *id;
 	struct volume_health health;
 };
 
-/* Of volumes, by ID. */
+/* The health of several volumes, by their IDs. */
 struct health_table {
 	struct health_entry *list;
 	size_t n;

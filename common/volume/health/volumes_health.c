@@ -18,7 +18,8 @@
 #include "volume/volumes_private.h"
 
 #define FS_TIMEOUT_MS 1000
-/* Of its size: less is left of a file system that is full. A write fails before nothing at all is left. */
+/* A file system counts as full if less than this part of its size is available: writes fail before nothing at
+ * all is left. */
 #define FULL_DIVISOR 1000
 
 /* One look. */
@@ -84,7 +85,7 @@ static void collect(struct look *l)
 	}
 }
 
-/* What was found before, where it cannot be found out now. */
+/* Keeps the status with @reason of the look before, if there was one, because it could not be checked now. */
 static void keep_status(const struct volume_health *before, const char *reason, struct volume_health *h)
 {
 	const struct health_status *s = health_find(before, reason);
@@ -124,8 +125,8 @@ static void ask_usage(struct look *l, const struct mount_entry *e, const struct 
 	keep_status(before, HEALTH_FS_FULL, h);
 }
 
-/* @seen: what pods see, and may fill; NULL: nothing. Of a volume for Kata Containers that is the file system
- * in the image, which leaves no space around it. */
+/* @seen: what pods see, and may fill; NULL: nothing. For a volume with an image for Kata Containers, that is
+ * the file system in the image; the one around it is always full. */
 static void judge_fs(struct look *l, const struct mount_entry *e, const struct mount_entry *seen,
 	const struct volume_health *before, struct volume_health *h)
 {
@@ -229,7 +230,7 @@ static void judge_dimms(
 	free(below);
 }
 
-/* Of the file system on @d; NULL: none, as far as can be seen. */
+/* Finds the mount of the file system on @d; NULL: none, as far as can be seen. */
 static const struct mount_entry *find_mount(const struct look *l, const struct device *d)
 {
 	CLEANUP(error_freep) struct error *gone = NULL;
@@ -398,8 +399,8 @@ static void count(struct health_count *counts, const struct volume_health *h)
 		counts[i].n += health_find(h, counts[i].reason) != NULL;
 }
 
-/* Of all volumes with which something is wrong; callers do not know snapshots as volumes. The caller has the
- * mutex. */
+/* Adds the known health of all volumes with which something is wrong, without snapshots, because callers do
+ * not know those as volumes. The caller has the mutex. */
 static void collect_known(struct volumes *v, struct health_table *t)
 {
 	const struct records_view view = records_view(v->records);

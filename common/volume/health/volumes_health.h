@@ -3,9 +3,9 @@
  * volumes_health.h - the health of the volumes of a node: media errors, file systems that failed, and what
  * memory modules report.
  *
- * A look finds what is wrong and keeps it in memory, from where reports and calls take it. What the records
- * and the device view know, such as missing devices, is added when it is asked for. Threads: safe; one look
- * at a time.
+ * A look finds what is wrong and keeps it in memory, from where reports and calls take it. Problems that are
+ * known from the records and the device view, such as missing devices, are added when the health is read.
+ * Threads: safe; one look at a time.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ struct volumes;
 /**
  * volumes_look_at_health() - look at all volumes that are ready and whose device was seen last.
  *
- * What cannot be found out does not count as over, such as errors of a file system that is not mounted. What
- * is new, and what is over, is logged and reported (volumes_config.changed). Waits at most 1 s for each
- * file system that hangs, of which there are at most 8, and for no device. Return: 0, or -1 with
+ * A problem that cannot be checked does not count as over, such as errors of a file system that is not
+ * mounted. Problems that begin or end are logged and reported (volumes_config.changed). Waits at most 1 s for
+ * each file system that hangs, of which there are at most 8, and for no device. Return: 0, or -1 with
  * ERR_UNAVAILABLE (not ready), or as mount_table_read(): what was known stays; or as device_media_errors():
  * media errors that were known stay where they cannot be found, and everything else is looked at.
  */
