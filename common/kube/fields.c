@@ -11,8 +11,8 @@
 #include "base/str.h"
 #include "kube/json_members.h"
 
-/* Limit for the labels or annotations of an object, well above the 1.5 MiB that etcd accepts in one
- * request. */
+/* Limit for the labels or annotations of an object, well above the 1.5 MiB that etcd accepts in one request
+ * by default. */
 #define MAX_PAIRS_BYTES (4u << 20)
 
 /* The pair behind the one with @key, the first for NULL. */

@@ -126,7 +126,7 @@ static void ask_usage(struct look *l, const struct mount_entry *e, const struct 
 }
 
 /* @seen: what pods see, and may fill; NULL: nothing. For a volume with an image for Kata Containers, that is
- * the file system in the image; the one around it is always full. */
+ * the file system in the image; the one around it has almost no free space by design. */
 static void judge_fs(struct look *l, const struct mount_entry *e, const struct mount_entry *seen,
 	const struct volume_health *before, struct volume_health *h)
 {
