@@ -17,7 +17,7 @@
 
 #define POINTS_MAX 512
 
-/* Where something is to happen. */
+/* The step at which the process is to stop or to be killed. */
 struct place {
 	char *point;  /* NULL: any */
 	uint64_t hit; /* of the point, or of all if there is none; 0: nowhere */

@@ -107,7 +107,7 @@ static void add_json_pair(struct json_writer *w, const char *key, const char *va
 	json_key_str(w, key, visible);
 }
 
-/* One pair as text, or as JSON if @w is given. */
+/* Writes one pair of key and value as text, or as JSON if @w is given. */
 static void add_str(struct buf *line, struct json_writer *w, const char *key, const char *value)
 {
 	CLEANUP(free_charp) char *cut = NULL;

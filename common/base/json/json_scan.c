@@ -205,7 +205,8 @@ static bool push(struct skim *k)
 	return true;
 }
 
-/* Behind a value: over what closes, up to the next value or to the end of it all (depth 0). */
+/* Moves from behind a value over closing brackets to the next value, or to the end of the document (depth
+ * 0). */
 static bool move_on(struct skim *k)
 {
 	while (k->depth > 0) {
