@@ -416,7 +416,7 @@ static void compare_record_nodes(const struct comparison *v, const struct pmem_v
 	for (size_t i = 0; i < strv_len(record->nodes); i++) {
 		const char *id = record->nodes[i];
 
-		/* That a node is lost is said of its volumes. */
+		/* A lost node is not reported here, because it is reported for each of its volumes. */
 		if (cluster_index_get(&v->pmem_nodes, id) || cluster_index_get(&v->nodes, id) ||
 			pmem_volume_is_lost(record, id))
 			continue;
@@ -584,7 +584,8 @@ static bool offers_capacity(const struct cluster_lists *l)
 	return false;
 }
 
-/* With a wrong name or namespace no object is found, so that none of them is inconsistent. */
+/* Reports that there are no objects at all: with a wrong name of the driver or a wrong namespace none is
+ * found, and so none is inconsistent. */
 static void compare_scope(const struct comparison *v)
 {
 	const struct cluster_lists *l = v->lists;

@@ -18,7 +18,7 @@
  * caller repeats after ten (duties/begun_deletions.h). */
 #define CLUSTER_DELETION_MAX_S (15 * 60)
 
-/* In the order in which they are shown. */
+/* The reasons of findings, in the order in which findings are shown. */
 enum cluster_reason {
 	CLUSTER_DRIVER_WITHOUT_CLASS,
 	CLUSTER_DRIVER_WITHOUT_NODE,

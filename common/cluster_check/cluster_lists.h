@@ -18,7 +18,7 @@ struct cluster_list {
 	size_t n;
 };
 
-/* Which objects are compared; borrowed texts. */
+/* The scope of the comparison; the texts are borrowed. */
 struct cluster_scope {
 	const char *driver_name;
 	const char *namespace;    /* of the CSIStorageCapacity objects */

@@ -166,7 +166,8 @@ static int read_objects_of_kubernetes(
 	return read_list(client, &nodes, &l->nodes, err);
 }
 
-/* Also records without the label of the driver are read, by which the controllers find them. */
+/* Reads the PmemNodes and PmemVolumes of the driver. PmemVolumes that lack the label of the driver, by which
+ * the controllers select them, are read, too. */
 static int read_custom_resources(struct kube_client *client, struct cluster_lists *l, struct error **err)
 {
 	CLEANUP(free_charp) char *selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", l->scope.driver_name);
