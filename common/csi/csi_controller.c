@@ -211,7 +211,7 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(list_volumes, Csi__V1__ListVolumesRequest, Csi__V1__ListVolumesResponse);
 
-/* Whether what is asked for can ever be created here. */
+/* Whether volumes with these parameters and this topology can ever be created on this node. */
 static bool can_serve(
 	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters)
 {

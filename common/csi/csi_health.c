@@ -88,7 +88,7 @@ static void name_incomplete(const struct volumes_report *r, struct buf *names)
 	}
 }
 
-/* One entry for all pools: CSI allows a status and a reason once. */
+/* Returns one entry for all pools, because CSI permits each pair of status and reason only once. */
 int csi_storage_health(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__NodeGetStorageHealthRequest *request, Csi__V1__NodeGetStorageHealthResponse *reply,
 	struct error **err)

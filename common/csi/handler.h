@@ -23,7 +23,7 @@
 	}                                                                                                    \
 	struct f##_needs_semicolon
 
-/* One row of a method table. */
+/* Initialises one row of a method table. */
 #define CSI_METHOD(service, name, kind_, prefix, f)                                                          \
 	{.path = "/csi.v1." service "/" name,                                                                \
 		.kind = (kind_),                                                                             \

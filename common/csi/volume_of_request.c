@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which volume a request is about, to show what takes so long. */
+/* Finds the volume that a request is about, for messages about calls that take long. */
 #include "base/str.h"
 #include "csi/csi.h"
 
