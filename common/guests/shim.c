@@ -66,7 +66,8 @@ static bool sees_none(const struct shim_sockets *s)
 	return true;
 }
 
-/* Not to know is no reason to write to a disk that a guest may have. */
+/* Whether the sandbox may be running. If that is not known, it counts as running, because the caller would
+ * write to a device that a guest may use. */
 static bool runs(void *user, const char *sandbox)
 {
 	CLEANUP(free_charp) char *path = find_socket(user, sandbox);
@@ -183,8 +184,8 @@ static int ask(const struct shim_sockets *s, const char *sandbox, struct span re
 
 /* --- what is asked */
 
-/* In the query of a URL, of which the runtime takes the escapes away twice: only what is no escape then, and
- * no blank either, stands for itself. */
+/* Appends @text to the query of a URL. The runtime unescapes the query twice, so a "%" is escaped twice;
+ * unreserved characters are not escaped. */
 static void add_escaped(struct buf *out, const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
