@@ -240,7 +240,7 @@ static int read_entry(void *user, struct json_reader *r, struct error **err)
 	buf_reset(&e->json);
 	if (kube_read_members(r, read_entry_member, e, err) < 0)
 		return -1;
-	/* As kubectl: the first of a name counts. */
+	/* If several entries have the same name, the first one is used, as by kubectl. */
 	if (e->found || !str_eq(e->name, e->wanted) || e->json.len == 0)
 		return 0;
 	e->found = true;

@@ -20,7 +20,7 @@
 #define MAX_BODY_BYTES    (64u << 10)
 #define REQUEST_MS        10000
 
-/* One reason on one object. */
+/* The Events with one reason about one object. */
 struct sent {
 	struct sent *next; /* the latest comes first */
 	struct kube_events *events;
@@ -259,7 +259,7 @@ static struct sent *sent_new(
 	return t;
 }
 
-/* Not in the middle of a character. */
+/* Cuts the message at its limit, but not in the middle of a UTF-8 character. */
 static char *cut(const char *message)
 {
 	size_t n = strnlen(message, MAX_MESSAGE_BYTES + 1);
