@@ -76,7 +76,8 @@
 /* Bytes ready for the socket of one connection, above which nothing more is read from it. */
 #define LIMIT_OUT_BYTES (256u << 10)
 
-/* From accept() to the end of the TLS handshake, and from there (or accept()) to the first valid request. */
+/* Time limits from accept() to the end of the TLS handshake, and from there (or, without TLS, from accept())
+ * to the first valid request. */
 #define LIMIT_HANDSHAKE_MS     10000
 #define LIMIT_FIRST_REQUEST_MS 10000
 

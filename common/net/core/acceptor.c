@@ -161,8 +161,8 @@ static struct accepted *find_greedy(const struct acceptor *a, uint64_t now_ns)
 	return found;
 }
 
-/* Which connection is closed for a new one: the oldest newcomer whose time is over; otherwise, if all places
- * are in use, the one that has had unread replies for longest, or an idle one; or NULL. */
+/* Finds the connection that is closed for a new one: the oldest newcomer whose time is over; otherwise, if
+ * all places are in use, the one whose peer has been greedy for longest, or an idle one; NULL: none. */
 static struct accepted *acceptor_find_evictable(const struct acceptor *a)
 {
 	uint64_t now_ns = clock_ns();

@@ -11,7 +11,8 @@
 #include "net/core/slow_reader.h"
 #include "net/limits.h"
 
-/* One connection must not hold up the others, so the rest is read in the next round of the loop. */
+/* Limits for one connection per round of the loop: one connection must not delay the others, so the rest is
+ * read in the next round. */
 #define READ_BYTES  (32u << 10)
 #define READ_ROUNDS 8
 #define SEND_ROUNDS 2

@@ -120,7 +120,8 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
-/* Only what is queued now: functions that post themselves again must not starve the descriptors. */
+/* Runs only the functions that are queued now: functions that post themselves again must not starve the
+ * descriptors. */
 static bool posts_run(struct loop *l)
 {
 	struct post *first = posts_take(l);

@@ -178,7 +178,8 @@ static void on_end(void *user, const struct error *cause)
 	struct grpc_client_call *call = user;
 	ProtobufCMessage *reply = NULL;
 
-	/* As grpc-go: servers that know the deadline reset the stream, maybe before the timer here fires. */
+	/* A reset after the deadline counts as DEADLINE_EXCEEDED, as in grpc-go: servers that know the
+	 * deadline reset the stream, maybe before the timer here fires. */
 	if (cause && cause->code == ERR_CANCELLED && clock_ns() >= call->deadline_ns) {
 		err_set(&late, ERR_DEADLINE, "%s", cause->msg);
 		cause = late;

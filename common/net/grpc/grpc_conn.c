@@ -119,7 +119,7 @@ static void stream_free(struct grpc_stream *st)
 	free(st);
 }
 
-/* From now on no event of the connection reaches the call. */
+/* Removes the call from its connection: from now on no event of the connection reaches the call. */
 static void detach(struct grpc_stream *st)
 {
 	struct grpc_stream **link = &st->conn->streams;
@@ -187,7 +187,8 @@ static void answer_error(struct grpc_stream *st, const struct error *e)
 	stream_abandon(st);
 }
 
-/* Not ERR_EXHAUSTED, which is for volumes: the call may have made one, and is to be repeated here. */
+/* The error is not ERR_EXHAUSTED, which external-provisioner takes as "no space for the volume": the call may
+ * have made one, and is to be repeated on this server. */
 static int too_many_bytes(const struct grpc_server *s, struct error **err)
 {
 	err_set(err, ERR_UNAVAILABLE, "the server holds too many bytes of requests and replies");
@@ -223,7 +224,8 @@ static void stream_feed(struct grpc_stream *st, struct span data)
 	rv = grpc_assembler_feed(&st->body, data, &st->error);
 	s->buffered_bytes += st->body.message.cap - before;
 	st->conn->request_bytes += st->body.message.cap - before;
-	/* As grpc-go: a compressed message in an encoding that was not named is an error of another kind. */
+	/* A compressed message is INTERNAL instead of UNIMPLEMENTED if the request has no grpc-encoding, as
+	 * in grpc-go. */
 	if (rv < 0 && st->error->code == ERR_UNIMPLEMENTED && !st->has_encoding)
 		err_recode(&st->error, ERR_INTERNAL);
 	if (rv < 0)

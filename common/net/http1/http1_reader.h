@@ -31,7 +31,7 @@ enum http1_place {
 	HTTP1_AT_END, /* the message is complete */
 };
 
-/* For reading by users: place and head. */
+/* Users of the reader may read the members place and head. */
 struct http1_reader {
 	enum http1_kind kind;
 	size_t max_body_bytes;

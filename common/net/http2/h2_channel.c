@@ -764,7 +764,8 @@ static void on_change(void *user)
 	deliver(c);
 }
 
-/* As grpc-go: the name that the server has to prove, without a port. */
+/* The value of :authority, as grpc-go chooses it: with TLS, the name that the server has to prove, without a
+ * port. */
 static char *authority_of(const struct addr *a, const char *tls_name)
 {
 	if (tls_name)

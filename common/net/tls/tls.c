@@ -20,7 +20,7 @@
 #define MAX_PENDING_BYTES 4096
 #define MAX_WHY_BYTES     2048
 
-/* In the clear. */
+/* Size of an alert that is not encrypted. */
 #define ALERT_BYTES (TLS_RECORD_HEADER_BYTES + 2)
 
 enum tls_state {

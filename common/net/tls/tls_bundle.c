@@ -61,7 +61,7 @@ static int parse_chain(struct span pem, mbedtls_x509_crt *chain, struct error **
 {
 	CLEANUP(free_charp) char *text = x_strndup(pem.n > 0 ? (const char *)pem.p : "", pem.n);
 
-	/* Without it mbedtls would take the text for DER; it would ignore everything after a NUL. */
+	/* mbedtls would parse a text without BEGIN as DER, and would ignore everything behind a NUL. */
 	if (strlen(text) != pem.n || !strstr(text, BEGIN))
 		return err_set(err, ERR_INVALID_ARGUMENT, "no certificates in PEM form");
 	tls_compat_init();

@@ -150,7 +150,8 @@ int tls_compat_check_pair(struct mbedtls_pk_context *public, struct mbedtls_pk_c
 	return mbedtls_pk_check_pair(public, key);
 }
 
-/* Only renegotiation, which is refused, would compare them. */
+/* Frees the certificates of the peer to save memory: only renegotiation, which is refused, would compare
+ * them. */
 static void drop_peer_certificates(struct mbedtls_ssl_context *ssl)
 {
 	mbedtls_x509_crt_free(ssl->session->peer_cert);

@@ -87,7 +87,7 @@ static int load_certificates(const char *file, mbedtls_x509_crt *ret, struct err
 
 	if (tls_file_read(file, &pem, err) < 0)
 		return -1;
-	/* By the NUL behind the content mbedtls recognises PEM. */
+	/* The NUL behind the content is passed, too, because mbedtls recognises PEM by it. */
 	rv = mbedtls_x509_crt_parse(ret, pem.data, pem.len + 1);
 	if (rv < 0)
 		return fail_library(rv, file, "malformed certificate", err);
