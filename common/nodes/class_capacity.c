@@ -6,7 +6,8 @@
 #include "volume/params.h"
 #include "volume/pool_choice.h"
 
-/* As external-provisioner reads it from the class; without it the node's default is used. */
+/* The type of the file system, read from the class as external-provisioner does; without it, the node uses
+ * its default. */
 static const char *fs_type(const struct kube_class *class)
 {
 	const char *type = kube_pairs_get(&class->parameters, "csi.storage.k8s.io/fstype");

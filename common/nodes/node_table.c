@@ -140,7 +140,7 @@ static int order_node(const void *element, const void *key)
 	return strcmp((*node)->report.node_id, key);
 }
 
-/* Where @node_id is or belongs in the array. */
+/* Index in the array at which @node_id is, or would be inserted. */
 static size_t place_index(const struct node_table *t, const char *node_id)
 {
 	bool found;
@@ -211,7 +211,8 @@ static const struct volume_report *find_reported(
 	return NULL;
 }
 
-/* Before @report replaces the one before. */
+/* Compares @report with the previous report of the node, which it is about to replace, and notes in it since
+ * when each volume was seen and which pauses are new. */
 static void note_new_volumes(
 	const struct node_table *t, const struct node_place *p, struct node_report *report, uint64_t now_ns)
 {

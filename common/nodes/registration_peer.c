@@ -15,7 +15,8 @@
 /* Time limit for opening a connection and for a call: in a crowd of thousands each node waits for its turn,
  * and giving up early would only prolong the crowd. */
 #define CALL_MS 30000
-/* After the loss of a connection: the nodes of a controller that ends do not come back all at once. */
+/* Upper limit of the random delay before connecting again after the loss of a connection, so that the nodes
+ * of a controller that ends do not connect all at once. */
 #define LOST_MAX_MS 1000
 
 static void plan_retry(struct peer *p, uint64_t delay_ms)

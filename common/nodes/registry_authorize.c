@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which node a peer may act as: by the names in its certificate, and by the lease that it has. */
+/* Decides as which node a peer may act, by the names in its certificate and by the lease that the node
+ * has. */
 #include "base/str.h"
 #include "nodes/registry_private.h"
 
