@@ -57,7 +57,8 @@ int loop_find(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
  */
 int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct error **err) MUST_CHECK;
 
-/* Where loop devices over one file are looked for that may have been moved, or cannot be read. */
+/* Describes the loop devices over one file, for a search when the file may have been moved, or cannot be
+ * read. */
 struct loop_place {
 	dev_t fs_dev;          /* the file system of the file, as stat(2) says; 0: not known */
 	uint64_t offset_bytes; /* where the devices begin in the file */

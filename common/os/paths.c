@@ -182,8 +182,8 @@ static bool has_kind(mode_t mode, enum path_kind kind)
 }
 
 /*
- * Without O_NOFOLLOW on purpose: together with O_PATH it would give a descriptor of a symlink at the end
- * instead of refusing it (openat2(2), RESOLVE_NO_SYMLINKS).
+ * O_NOFOLLOW is absent on purpose: together with O_PATH it would open a symlink at the end of the path
+ * itself, instead of refusing it (openat2(2), RESOLVE_NO_SYMLINKS).
  */
 static int open_beneath(
 	int dir_fd, const char *rest, const char *path, enum path_kind kind, int *ret_fd, struct error **err)
