@@ -116,7 +116,7 @@ static void settle_set(struct settling *s, const struct cxl_set *set)
 			set->name, err->msg);
 		return;
 	}
-	/* That record may be of these devices in another order. */
+	/* The damaged record may be that of the same devices in another order. */
 	if (s->records.damaged) {
 		add_about(s->f, CXL_PROBLEM, &l, "is not recorded as long as a record cannot be used");
 		return;

@@ -34,7 +34,8 @@ struct device_direct {
 	struct nd_inventory *latest;
 };
 
-/* Without labels a region is one namespace without a name. */
+/* Only regions with labels can be pools: a region without labels is one namespace, which cannot have a
+ * name. */
 static bool is_pool_region(const struct nd_region *r)
 {
 	return r->is_pmem && r->has_labels;
@@ -228,7 +229,7 @@ static const struct nd_namespace *find_named(const struct nd_region *r, const ch
 	return NULL;
 }
 
-/* In every region, those of other kinds included: the label's name is what counts. */
+/* Whether a namespace in any region, also of another kind, has the name in its label. */
 static bool is_taken(const struct nd_inventory *inv, const char *name)
 {
 	for (size_t i = 0; i < inv->n_regions; i++)

@@ -95,7 +95,8 @@ static int fake_create(void *self, const struct device_spec *spec, struct device
 	return 0;
 }
 
-/* Also when the model says so already: a failure may have kept the loop device at its old size. */
+/* Resizes the image and its loop device, also if the model has the new size already: after a failure the loop
+ * device may still have its old size. */
 static int resize(struct fake *fake, const struct fake_extent *e, struct error **err)
 {
 	if (fake->folder && fake_folder_grow(fake->folder, e, fake->model.uuids[e->region], err) < 0)

@@ -58,7 +58,7 @@ static int order_extent(const void *element, const void *key)
 	return strcmp((*e)->id, key);
 }
 
-/* Where @id is or belongs. */
+/* Index at which @id is, or would be inserted. */
 static size_t place_of(const struct fake_model *m, const char *id, bool *ret_found)
 {
 	return sorted_find(m->extents, m->n_extents, sizeof(*m->extents), id, order_extent, ret_found);

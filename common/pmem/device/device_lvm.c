@@ -249,7 +249,7 @@ static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, co
 static int run_lvremove(struct device_lvm *m, const struct device *d, struct error **err)
 {
 	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
-	/* With the selection LVM itself compares the identity, under its own lock. */
+	/* By this selection LVM itself compares the identity, under its own lock. */
 	CLEANUP(free_charp)
 	char *select =
 		*d->identity ? x_asprintf("lv_name=%s&&vg_uuid=%s&&lv_tags={%s}", d->id, d->pool, d->identity)
@@ -338,8 +338,8 @@ static int make(struct device_lvm *m, const struct device_spec *spec, struct dev
 	return 0;
 }
 
-/* After a failure: no part of the device may stay, and the state of the pool decides the error code, not
- * LVM's messages. */
+/* Removes the parts of a device whose creation failed. The error code follows from the state of the pool, and
+ * not from LVM's messages. */
 static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *spec, struct error **err)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;

@@ -17,7 +17,7 @@
 #include "pmem/device/device_lvm_private.h"
 #include "pmem/lvm/lvm_growth.h"
 
-/* As the last listing has it, which may lack what was created since. */
+/* Finds the volume in the last listing, which may lack volumes that were created since. */
 static const struct lvm_lv *volume_of(const struct device_lvm *m, const struct device *d)
 {
 	for (size_t i = 0; m->report && i < m->report->n_lvs; i++) {
@@ -195,7 +195,8 @@ static int check_grown(struct device_lvm *m, const struct device_growth *g, stru
 	return -1;
 }
 
-/* Without a listing if all is as expected, which would take as long as the command itself. */
+/* Notes the new size without a new listing if the device node has the expected size: a listing would take as
+ * long as the command itself. */
 static int note_grown(
 	struct device_lvm *m, const struct device_growth *g, struct device **ret, struct error **err)
 {
@@ -216,7 +217,7 @@ static int note_grown(
 	return 0;
 }
 
-/* With the device's new end as it is. */
+/* Grows the device in one step, without zeroing the new part. */
 static int extend_at_once(
 	struct device_lvm *m, const struct device_growth *g, struct device **ret, struct error **err)
 {

@@ -53,7 +53,7 @@ static int read_module_member(void *user, const char *key, struct json_reader *j
 	return json_skip_value(j, err);
 }
 
-/* After the start of its object. */
+/* Reads the members of the object of a module; the start of the object was read before. */
 static int read_module(struct json_reader *j, struct module *m, struct error **err)
 {
 	if (json_read_members(j, read_module_member, m, err) < 0)

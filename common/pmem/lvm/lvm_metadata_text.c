@@ -143,7 +143,7 @@ static int take_lv_value(struct reader *r, const char *key, struct error **err)
 	return r->depth == 4 && str_eq(key, "extent_count") ? add_extents(r, err) : 0;
 }
 
-/* One value, or one element of an array. */
+/* Takes one value, or one element of an array. */
 static int take_value(struct reader *r, const char *key, struct error **err)
 {
 	struct lvm_text *t = r->text;

@@ -28,7 +28,7 @@ enum dimm_problem {
 
 #define DIMM_PROBLEMS 6 /* how many there are: bits 0 to 5 */
 
-/* Those after which content is lost. */
+/* The problems after which the content of the module is lost. */
 #define DIMM_LOSSES (DIMM_SAVE_FAILED | DIMM_RESTORE_FAILED | DIMM_FLUSH_FAILED)
 
 struct dimm {

@@ -64,8 +64,8 @@ static enum nd_mode mode_of(const char *text)
 	return str_eq(text, "safe") || str_eq(text, "btt") ? ND_SECTOR : ND_RAW;
 }
 
-/* Without a holder the kernel shows every namespace as raw; the mode that it will have again is in its
- * label. */
+/* The kernel shows an inactive namespace as raw; the mode that it will have when it is enabled is read from
+ * its label. */
 static int read_mode(struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(free_charp) char *text = NULL;
@@ -76,7 +76,7 @@ static int read_mode(struct nd_namespace *ns, struct error **err)
 	return 0;
 }
 
-/* Only what has a label has them. */
+/* Name and UUID are in the label, so that a namespace in a region without labels has neither. */
 static int read_label(const struct nd_region *r, struct nd_namespace *ns, struct error **err)
 {
 	if (!r->has_labels) {

@@ -19,7 +19,8 @@
 #define FOLDER_MODE      0700
 #define RECORD_MODE      0600
 #define RECORD_MAX_BYTES 4096
-/* Before the metadata LVM writes some context: the version, the host and the whole command. */
+/* Limit for the lines that LVM writes before the metadata in a backup file: its version, the host and the
+ * whole command. */
 #define COPY_HEAD_BYTES (64U << 10)
 #define OLDER_MAX       5
 

@@ -86,7 +86,8 @@ static void heed_record(const char *folder, bool insisted, struct convert_item *
 	item->action = insisted ? item->action : CONVERT_REFUSE;
 }
 
-/* After the record, which says more about such data. */
+/* Refuses to convert a raw namespace that may hide data behind its page map. This is checked after the record
+ * of the volume group, whose message says more about such data. */
 static void heed_hidden(struct convert_item *item)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

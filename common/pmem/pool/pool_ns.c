@@ -191,7 +191,8 @@ void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struc
 		return;
 	}
 
-	/* At most one per free extent, of which there is at most one more than namespaces. */
+	/* At most one namespace is made in each free extent, and there is at most one more free extent than
+	 * namespaces. */
 	size_t max_new = region->n_namespaces + 1;
 	uint64_t want = p.budget_bytes > p.own_bytes ? p.budget_bytes - p.own_bytes : 0;
 	struct space space;

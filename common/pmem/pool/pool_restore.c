@@ -247,7 +247,7 @@ static size_t add_pv(struct draft *d, const struct member *m)
 	return d->g.n_pvs++;
 }
 
-/* Whether what is at the beginning of the device may be overwritten. */
+/* Refuses the group if the beginning of the device has content that must not be overwritten. */
 static void check_content(struct draft *d, const struct member *m, bool in_use)
 {
 	CLEANUP(free_charp) char *type = NULL;

@@ -36,7 +36,7 @@ bool pool_vg_may_claim(const struct nd_namespace *ns)
 	return ns->active && ns->mode == ND_FSDAX && ns->block_path && !*ns->name;
 }
 
-/* After the digits that must follow @prefix; NULL: something else is there. */
+/* Returns the text behind @prefix and the digits that must follow it; NULL: @text does not begin so. */
 static const char *skip_numbered(const char *text, const char *prefix)
 {
 	size_t digits = 0;
