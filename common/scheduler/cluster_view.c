@@ -281,7 +281,7 @@ static void pod_is_gone(struct cluster_view *w, const struct kube_pod *pod)
 	reservations_drop_pod(w->reservations, pod->meta.uid);
 }
 
-/* As of struct informer_events; @user: the cluster view. */
+/* Implements struct informer_events; @user: the cluster view. */
 static void pod_changed(void *user, const char *key, const void *old, const void *new)
 {
 	const struct kube_pod *pod = new;

@@ -182,7 +182,7 @@ static void forget_kept(struct extender_service *s, const struct asked *a)
 		free(TAKE_PTR(*kept));
 }
 
-/* From here on the pod counts on each of the nodes that it may go to. */
+/* Reserves the space of the pod on each of the nodes that it may go to. */
 static void reserve(const struct asked *a)
 {
 	const struct sched_node **nodes = x_calloc(a->args.n + 1, sizeof(*nodes));

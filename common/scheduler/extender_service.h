@@ -21,7 +21,7 @@
 
 #define SCHED_WAIT_MS 250
 
-/* For metrics. */
+/* A function that is called at the end of each request, for metrics. */
 struct extender_service_observer {
 	/* @verb: "filter", "prioritize" or "preempt"; @failed: with an Error; @took_ns: the time it waited
 	 * included */

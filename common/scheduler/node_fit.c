@@ -106,7 +106,8 @@ static int compare_items(const void *a, const void *b)
 	return x->sector != y->sector ? (int)y->sector - (int)x->sector : (int)y->sync - (int)x->sync;
 }
 
-/* One of the reservations is the pod's own, decided in an earlier round. */
+/* Removes the pod's own reservation, which was made in an earlier attempt to schedule it, from those that are
+ * counted. */
 static size_t leave_out(struct sched_item *items, size_t n, const struct sched_item *own)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -7,7 +7,7 @@
 #include "scheduler/node_choice.h"
 #include "scheduler/order_independent_fit.h"
 
-/* Which reservations are counted in addition to the pod itself. */
+/* The reservations that are counted in addition to the volumes of the pod itself. */
 enum node_fit_level {
 	NODE_FIT_WITH_ALL,
 	NODE_FIT_WITH_DECIDED,

@@ -24,7 +24,7 @@ struct pod_need {
 	char *snapshot;      /* likewise of the VolumeSnapshot that it is to be restored from */
 };
 
-/* Where a pod has to be because of one of its volumes. */
+/* The nodes on which a pod has to run because of one of its volumes. */
 struct pod_home {
 	char **nodes; /* strv: the only ones */
 	char *why;    /* for people; NULL: the volume of a claim that is bound is there */

@@ -127,7 +127,8 @@ static void count(struct reservations *r, const struct reserved *v, load_fn fn)
 		count_in_set(r, v->pod, &v->item, fn);
 }
 
-/* That of a pod, or, unless @by_pod, what an object says itself, of which there is one. */
+/* Finds a reservation for the volume @name: with @by_pod that of a pod, otherwise the only one that an object
+ * of the cluster has caused. */
 static struct reserved *find(const struct reservations *r, const char *name, bool by_pod)
 {
 	for (struct name_link *l = name_index_first(&r->by_name, name); l; l = name_index_next(l)) {
@@ -249,7 +250,7 @@ static void settle(struct reservations *r, struct pod *pod, const char *node_id)
 	place(r, v, node_id);
 }
 
-/* Whether what the node offers is less by the volume. */
+/* Whether the space that the node's PmemNode offers no longer includes the space of the volume. */
 static bool is_shown(const struct reservations *r, const struct reserved *v)
 {
 	return v->node != NO_NODE && v->report > 0 && sched_nodes_at(r->nodes, v->node)->report >= v->report;

@@ -256,7 +256,7 @@ static int find_failure(const struct review *r, const struct webhook_missing *m,
 		failure = failure_of(find_look(r, NULL, NULL, *class));
 	if (failure)
 		return err_set(err, failure->code, "%s", failure->msg);
-	/* Without anything missing the answer does not depend on it. */
+	/* If no claim and no class is missing, the answer does not depend on look-ups. */
 	if (!m->claims && !m->classes)
 		return 0;
 	if (r->is_over_budget)
