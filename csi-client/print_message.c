@@ -24,7 +24,8 @@ static size_t count(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f
 	return 1;
 }
 
-/* Where element @i of a field is; messages and strings are pointers there. */
+/* Returns the address of element @i of a field. For messages and strings, that is the address of a
+ * pointer. */
 static const void *element(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, size_t i)
 {
 	static const size_t pointer_bytes = sizeof(void *);

@@ -32,7 +32,8 @@ static const char help[] =
 /* The status of a volume follows its record within seconds, and a PmemNode its node (duties/). */
 #define SETTLE_S 5
 
-/* As wrong usage: a caller knows nothing of the cluster then either. */
+/* The exit status if the objects cannot be read. It is that of wrong usage, because the state of the cluster
+ * is unknown in both cases. */
 #define CLUSTER_UNKNOWN COMMAND_USAGE
 
 /* The labels of nodes that manifests/ selects: set by hand, or by Node Feature Discovery. */

@@ -75,7 +75,8 @@ static void write_unrecorded(const struct check_view *v, const char *id, const c
 		table_cell(t, NULL);
 }
 
-/* With the members that each volume has: programs need not ask for the phase first. */
+/* Writes an object with the members that every volume has, so that programs can read them without looking at
+ * the phase first. */
 static void json_unrecorded(const struct check_view *v, const char *id, const char *phase,
 	const struct device *d, struct json_writer *w)
 {

@@ -152,7 +152,8 @@ static void tell_claim(void *user, const struct kube_meta *claim, const char *me
 	tell_trouble(user, claim, "VolumeDoesNotFit", message, now_ns);
 }
 
-/* By its name, as kubelet does: kubectl describe shows both. */
+/* Posts an Event about a node. As in kubelet's Events, the UID is the name of the node, so that "kubectl
+ * describe node" shows it. */
 static void tell_node(
 	void *user, const char *node_id, const char *reason, const char *message, uint64_t now_ns)
 {
@@ -261,7 +262,7 @@ static void rebound(void *user, const char *volume_name)
 		volume_objects_claim_changed(k->volume_objects, volume_name);
 }
 
-/* As of struct informer_events. */
+/* Implements struct informer_events. */
 static void claim_changed(void *user, const char *key, const void *old, const void *new)
 {
 	struct controller_kube *k = user;

@@ -382,7 +382,8 @@ static void new_metrics(struct program *n, const struct options *o)
 		n->metrics = metrics_new(&config);
 }
 
-/* Not over TCP: it is about folders of this host. */
+/* Opens the service for inspection, which is not offered over TCP, because it is about folders of this
+ * host. */
 static struct grpc_service open_inspection(struct program *n, const struct options *o)
 {
 	n->setup = (struct setup_service){.csi = &n->csi,
@@ -467,7 +468,8 @@ static int serve(struct program *n, const struct options *o, struct error **err)
 	return node_plugin_result(&n->plugin, err);
 }
 
-/* In the order in which things depend on each other: running work ends before what it works on. */
+/* Frees the objects in the reverse order of their dependencies: running work ends before the objects that it
+ * uses are freed. */
 static void program_done(struct program *n)
 {
 	process_limit_closing(CLOSE_GRACE_S);

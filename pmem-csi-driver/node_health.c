@@ -8,7 +8,8 @@
 #include "base/prometheus.h"
 #include "volume/health/volumes_health.h"
 
-/* With what a look may wait for file systems that hang, media errors are known within 30 s. */
+/* Time between looks. Together with the time that a look may wait for file systems that hang, media errors
+ * are known within 30 s. */
 #define LOOK_MS 10000
 
 struct node_health {

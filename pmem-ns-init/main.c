@@ -195,7 +195,8 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	if (creating || converting)
 		process_defer_stop();
 	if (cxl_nd_open(o->cxl_rule == CXL_OFF ? NULL : o->state_path, &nd, err) < 0) {
-		/* As the Go program: a node without persistent memory must not stop the pod. */
+		/* A node without persistent memory is no failure, as for the Go program, because the pod
+		 * would be restarted again and again. */
 		if ((!creating && !str_eq(o->command, "advise")) || (*err)->code != ERR_PRECONDITION)
 			return -1;
 		if (creating)

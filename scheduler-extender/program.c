@@ -239,7 +239,8 @@ static void set_scheduler_routes(struct program *p)
 	add_common_routes(p, p->scheduler_routes);
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
 		p->scheduler_routes[n++] = routes[i];
-	/* As before there was a port of its own for it. */
+	/* Without a port of its own, the webhook is served on the scheduler's port, as by earlier
+	 * releases. */
 	if (str_empty(p->options->webhook_listen))
 		p->scheduler_routes[n] = webhook_route(p);
 }
