@@ -13,7 +13,7 @@
 extern const struct device_contract *target;
 extern struct device_manager *manager;
 
-/* As they were before the check. */
+/* The pools as they were before the check. */
 extern struct device_pool *pools;
 extern size_t n_pools;
 

@@ -100,7 +100,7 @@ void assert_listed(struct device *const *expected, size_t n)
 		ck_assert_int_lt(strcmp(l->devices[i - 1].id, l->devices[i].id), 0);
 }
 
-/* As they were before the check. */
+/* The listing and the pools as they were before the check. */
 static struct device_list *initial;
 struct device_pool *pools;
 size_t n_pools;

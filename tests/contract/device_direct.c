@@ -54,7 +54,7 @@ static char *namespace_of(const struct device *d)
 	ck_abort_msg("%s is not there", d->id);
 }
 
-/* By the tool. */
+/* Disables the namespace of a device with ndctl, as another program may. */
 static void deactivate(const struct device *d)
 {
 	CLEANUP(free_charp) char *dev = namespace_of(d);

@@ -22,7 +22,7 @@
 static char base[] = "/tmp/pmem-contract-XXXXXX";
 static char folder[sizeof(base) + sizeof("/fake")];
 
-/* Also for what runs outside of a check, where check's assertions do not work. */
+/* Ends the program after a failure. Unlike the assertions of libcheck, this works also outside of a test. */
 static void must(int rc, const struct error *err)
 {
 	if (rc == 0)

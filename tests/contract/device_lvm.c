@@ -35,7 +35,7 @@ static struct device_manager *open_exec(void)
 	return open_manager(lvm_open_exec());
 }
 
-/* By the tool, with the machine's own configuration. */
+/* Deactivates a device with lvchange and the machine's own configuration, as another program may. */
 static void deactivate(const struct device *d)
 {
 	CLEANUP(free_charp) char *config = x_asprintf("LVM_SYSTEM_DIR=%s", getenv("LVM_SYSTEM_DIR"));
