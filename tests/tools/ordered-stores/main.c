@@ -62,7 +62,7 @@ struct file {
 	volatile struct slot *slot; /* NULL: written by pwrite(2) */
 };
 
-/* As O_DIRECT wants it. */
+/* A page-aligned buffer, which O_DIRECT requires. */
 static union {
 	struct slot slot;
 	char bytes[PAGE_BYTES];
