@@ -48,7 +48,7 @@ START_TEST(blocks_of_all_sizes_are_zeroed_aligned_and_apart)
 }
 END_TEST
 
-/* Also when they are released in another order than that in which they were made. */
+/* Blocks are released in another order than that in which they were allocated. */
 START_TEST(released_blocks_are_used_again_and_given_back)
 {
 	CLEANUP(slabs_freep) struct slabs *s = slabs_new();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes CreateVolume asks, in which order, and what it makes of their answers. */
+/* Tests of the nodes that CreateVolume asks, of their order, and of the results of their answers. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -116,7 +116,8 @@ START_TEST(few_nodes_without_room_by_their_own_account_are_asked)
 }
 END_TEST
 
-/* As external-provisioner passes allowedTopologies on for a class that binds immediately. */
+/* The request has the topology that external-provisioner makes of allowedTopologies for a class with
+ * volumeBindingMode Immediate. */
 START_TEST(a_topology_key_of_others_is_refused)
 {
 	Csi__V1__TopologyRequirement *t;

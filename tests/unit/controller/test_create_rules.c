@@ -363,7 +363,7 @@ START_TEST(what_was_begun_by_an_older_driver_is_not_deleted)
 }
 END_TEST
 
-/* As after etcd was restored: the record was made of a report, so it is not known which call has led to the
+/* The record was made from a report, as after etcd was restored, so it is not known which call has led to the
  * copy. */
 START_TEST(what_only_a_report_has_made_known_is_not_deleted)
 {
@@ -519,7 +519,7 @@ START_TEST(a_node_out_of_service_gets_no_new_volume_although_it_reports)
 }
 END_TEST
 
-/* As on a node that is not connected. */
+/* A copy on a node with the taint out-of-service is treated as one on a node that is not connected. */
 START_TEST(what_a_node_out_of_service_may_have_is_not_given_out)
 {
 	struct node_report *r = report_new("n1");
@@ -580,7 +580,7 @@ static int refuse(void *user, struct error **err)
 	return err_set(err, ERR_UNAVAILABLE, "volumes have no record yet");
 }
 
-/* Only a creation waits for that. */
+/* Only calls that would create a volume wait until config.may_create permits that. */
 START_TEST(nothing_is_made_before_it_may_be)
 {
 	char id[VOLUME_ID_MAX + 1];

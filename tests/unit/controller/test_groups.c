@@ -229,7 +229,8 @@ START_TEST(requests_are_checked_first)
 }
 END_TEST
 
-/* One of the volumes is absent: the node is not asked, and no record of the others stays. */
+/* If one of the volumes does not exist, the node is not asked, and the records of the other snapshots are
+ * removed. */
 START_TEST(a_volume_that_fails_first_leaves_no_record)
 {
 	char *absent[] = {source[0], (char *)(uintptr_t)"pvc-nothing"};
@@ -295,7 +296,7 @@ END_TEST
 static Csi__V1__GetVolumeGroupSnapshotRequest get_request;
 static Csi__V1__GetVolumeGroupSnapshotResponse got;
 
-/* With the first @n of the snapshots. */
+/* Begins GetVolumeGroupSnapshot with the IDs of the first @n snapshots. */
 static void get(size_t n)
 {
 	static char *listed[N];

@@ -389,7 +389,7 @@ START_TEST(what_is_not_given_out_is_found_by_its_name)
 }
 END_TEST
 
-/* Without an origin the handle is that with which CreateVolume is answered, and nothing else. */
+/* A record without an origin was made by CreateVolume, which alone sets the handle when it is answered. */
 START_TEST(the_handle_is_taken_of_a_reported_volume_only)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *asked = NULL;

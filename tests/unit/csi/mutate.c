@@ -204,7 +204,7 @@ static void mutate_message(struct mutator *m)
 	mutate_emit(m, MUTATION_VALUE, "and an empty message");
 }
 
-/* With every other member of its oneof, in both orders. */
+/* Combines the field with every other member of its oneof, in both orders. */
 static void mutate_oneof(struct mutator *m)
 {
 	const ProtobufCMessageDescriptor *type = level(m)->type;
@@ -323,7 +323,7 @@ void mutate_fields(const ProtobufCMessageDescriptor *type, struct span valid, ch
 	buf_done(&m.wrap[1]);
 }
 
-/* As deep as the proto file. */
+/* Fills in all fields of a message. The recursion is as deep as the messages in the proto file. */
 void mutate_sample(const ProtobufCMessageDescriptor *type, struct buf *out)
 {
 	for (unsigned i = 0; i < type->n_fields; i++) {

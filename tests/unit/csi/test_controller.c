@@ -441,7 +441,8 @@ END_TEST
 
 static const struct device_ops *plain_ops;
 
-/* As in direct mode, where sectors that are written whole take some of the space. */
+/* Lists devices with an overhead, as in direct mode, where namespaces for atomic sectors need some of the
+ * space for themselves. */
 static int list_with_overhead(void *self, struct device_list **ret, struct error **why)
 {
 	if (plain_ops->list(self, ret, why) < 0)

@@ -50,7 +50,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-/* In an order that stays when an entry is made again. */
+/* Adds the entries of the folder in an order that does not change when an entry is made again. */
 static void look_at_folder(const char *name)
 {
 	CLEANUP(free_charp) char *path = fixture_path(name);

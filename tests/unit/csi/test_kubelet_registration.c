@@ -151,7 +151,7 @@ static void close_all(void)
 	close_rest();
 }
 
-/* As kubelet does: GetInfo, which newer ones call again, then the result. */
+/* Makes the calls of kubelet: GetInfo, which newer versions call twice, and then NotifyRegistrationStatus. */
 static void visit(void)
 {
 	Pluginregistration__InfoRequest q;

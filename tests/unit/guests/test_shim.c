@@ -220,7 +220,7 @@ START_TEST(runtime_that_hangs_holds_no_call_for_long)
 }
 END_TEST
 
-/* One byte now and then does not extend the time. */
+/* Sends one byte now and then, which must not extend the time limit. */
 static void *drip(void *unused)
 {
 	close(accept(listener, NULL, NULL));

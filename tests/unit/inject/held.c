@@ -36,7 +36,8 @@ static void add_descriptors(struct buf *b)
 	}
 }
 
-/* Without the two numbers at the beginning of each line, which differ after the same mount again. */
+/* Adds the mounts, without the two numbers at the beginning of each line, which differ when the same mount is
+ * made again. */
 static void add_mounts(struct buf *b)
 {
 	CLEANUP(file_closep) FILE *f = fopen("/proc/self/mountinfo", "re");

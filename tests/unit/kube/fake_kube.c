@@ -223,7 +223,7 @@ bool informer_is_synced(const struct informer *i)
 	return i->synced;
 }
 
-/* As kube_meta_key() says, without memory: tests have thousands of objects. */
+/* Whether kube_meta_key() of @m is @key. No memory is allocated, since tests have thousands of objects. */
 static bool has_key(const struct kube_meta *m, const char *key)
 {
 	size_t n = m->namespace ? strlen(m->namespace) : 0;

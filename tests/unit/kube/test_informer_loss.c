@@ -119,7 +119,8 @@ static void say(take_fn *take, const char *text)
 	ck_assert(take(&copy, span_of(text)));
 }
 
-/* As the API server writes names of owners that consist of "<"; @n_mib: of the reply. */
+/* Sends a reply whose objects have long names of owners that consist of "<", which the API server escapes
+ * with six bytes. @n_mib: size of the reply */
 static void say_huge(take_fn *take, const char *names, unsigned n_mib)
 {
 	static char escapes[(1u << 20) / 6 * 6 + 1];

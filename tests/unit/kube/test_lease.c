@@ -274,7 +274,7 @@ static void ignore(void *user, unsigned status, struct span body, const struct e
 	(void)error;
 }
 
-/* As many Events as may wait, and a request per second of them. */
+/* As many Events wait as the client permits, and one request per second is sent. */
 START_TEST(a_renewal_waits_behind_no_other_requests)
 {
 	const struct kube_call call = {.verb = "create",

@@ -103,7 +103,7 @@ START_TEST(each_patch_has_its_content_type)
 }
 END_TEST
 
-/* Also of a name of any length, which others may have chosen. */
+/* Names may have been chosen by other users, and may have any length. */
 START_TEST(no_name_leads_to_another_object)
 {
 	CLEANUP(free_charp) char *name = x_calloc(1, 5001);

@@ -23,7 +23,7 @@ static void begin(void)
 	stop_after = 0;
 }
 
-/* In pieces of every size: nothing may depend on where the network cuts. */
+/* Feeds @text in pieces of every size, since the result must not depend on where the network cuts it. */
 static void lines_are(const char *text, const char *lines)
 {
 	for (size_t size = 1; size <= strlen(text); size++) {

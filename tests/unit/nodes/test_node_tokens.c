@@ -76,7 +76,8 @@ static struct node_claim claim_of(const char *authorization)
 		.authorization = authorization, .node_id = "n1", .endpoint = "tcp://1", .instance = "i1"};
 }
 
-/* As the registry does it: what is known at once, and what comes later, are one. */
+/* Checks a claim as the registry does: a verdict that is known at once and one that comes later are noted in
+ * the same way. */
 static void check_claim(const struct node_claim *claim, struct outcome *o)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which peers may register which node. */
+/* Tests of which peers may register which node. */
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -60,7 +60,7 @@ int __wrap_open(const char *path, int how, ...)
 	return __real_open(str_eq(path, CONTROL) ? "/dev/null" : path, how);
 }
 
-/* As retrieve_status() of the kernel. */
+/* Answers as the kernel does in retrieve_status() (drivers/md/dm-ioctl.c). */
 static void answer_table(struct dm_ioctl *io)
 {
 	uint32_t room = io->data_size - io->data_start;

@@ -253,7 +253,7 @@ static void fiemap_freep(struct fiemap **map)
 	free(*map);
 }
 
-/* Where the first extent of @fd begins in the device. */
+/* Returns the offset in the device at which the first extent of @fd begins. */
 static uint64_t physical_offset(int fd)
 {
 	CLEANUP(fiemap_freep)
@@ -296,7 +296,7 @@ START_TEST(xfs_works_at_every_size_from_its_minimum_on)
 }
 END_TEST
 
-/* As journals and databases preallocate small files. */
+/* The test preallocates small files, as journals and databases do. */
 START_TEST(small_files_of_an_xfs_without_dax_take_no_huge_pages)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -374,8 +374,8 @@ static void *close_later(void *fd)
 	return NULL;
 }
 
-/* As a child does that another thread starts, and that has not run its program yet: it has a copy of the
- * descriptor. */
+/* Holds a copy of a descriptor of the device for a moment, as a child process does that another thread has
+ * forked and that has not executed its program yet. */
 static void hold_for_a_moment(const char *device, int *copy, pthread_t *ret)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -488,7 +488,7 @@ START_TEST(a_sound_file_system_needs_no_verdict)
 }
 END_TEST
 
-/* As in an image that lacks it; it must not keep a pod from its volume. */
+/* A checker that is absent from the container image, or cannot run, must not keep a pod from its volume. */
 START_TEST(a_checker_that_cannot_work_is_a_verdict_only)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

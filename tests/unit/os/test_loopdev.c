@@ -94,8 +94,8 @@ START_TEST(several_files_are_found_at_once)
 }
 END_TEST
 
-/* As container runtimes make it for a privileged container: nodes of what there is, and nothing new appears.
- */
+/* The /dev is like the one that container runtimes make for a privileged container: it has nodes of the
+ * existing devices, and no new ones appear. */
 START_TEST(a_loop_is_attached_where_dev_does_not_follow_the_kernel)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

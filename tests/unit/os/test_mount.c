@@ -329,7 +329,8 @@ static void *close_soon(void *fd)
 	return NULL;
 }
 
-/* As by a child of another thread, until it runs its program. */
+/* The mount is busy as it is while a child process that another thread has forked has not executed its
+ * program yet. */
 START_TEST(a_mount_that_is_busy_for_a_moment_is_removed)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -5,8 +5,8 @@
 
 #include "unit/unit.h"
 
-/* As the kernel writes it: optional fields, none of them, escapes, a bind of a folder, two mounts in one
- * place. */
+/* A table as the kernel writes it: with optional fields, without them, with escapes, a bind mount of a
+ * folder, two mounts in one place. */
 static const char table_text[] =
 	"22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw,errors=remount-ro\n"
 	"30 22 259:0 / /var/lib/kubelet/staging\\040one rw,noatime shared:2 master:1 - xfs /dev/pmem0 "

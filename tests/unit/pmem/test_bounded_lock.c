@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One at a time, with a limit to waiting. */
+/* Tests of a lock with one holder at a time and a limit for waiting. */
 #include "pmem/bounded_lock.h"
 
 #include "base/clock.h"
@@ -26,7 +26,8 @@ START_TEST(who_waits_in_vain_learns_what_goes_on)
 }
 END_TEST
 
-/* Else each of many callers would hold its thread for the whole time. */
+/* A caller returns at once if the holder hangs: otherwise each of many callers would occupy its thread for
+ * the whole time limit. */
 START_TEST(what_hangs_is_not_waited_for)
 {
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *mine = NULL;

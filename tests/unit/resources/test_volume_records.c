@@ -440,7 +440,8 @@ START_TEST(a_released_record_leaves_memory)
 }
 END_TEST
 
-/* As an object that has gone: there is nothing left to do. */
+/* RECORD_RELEASE of a record that does not exist is a success, as with the API server: nothing is left to
+ * do. */
 START_TEST(what_has_gone_from_memory_is_released)
 {
 	begin_write(RECORD_RELEASE);

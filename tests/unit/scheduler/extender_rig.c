@@ -90,7 +90,7 @@ void extender_rig_open(struct extender_rig *rig)
 	extender_rig_put(rig, "storageclasses", kube_json_class("late", RIG_DRIVER, "{}"));
 }
 
-/* As the program does. */
+/* Frees the parts in the same order as the program. */
 void extender_rig_close(struct extender_rig *rig)
 {
 	http_server_free(rig->http);

@@ -396,7 +396,7 @@ START_TEST(a_volume_is_not_needed_on_nodes_that_have_it)
 }
 END_TEST
 
-/* As after etcd was restored: the record was made of a report, and the claim waits again. */
+/* The record was made from a report and the claim waits again, as after etcd was restored. */
 START_TEST(a_volume_that_was_made_keeps_the_pod_to_its_node)
 {
 	put_claim("a", "late", NULL, NULL);

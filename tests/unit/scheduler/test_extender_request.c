@@ -307,7 +307,7 @@ START_TEST(victims_are_taken_in_the_form_of_the_answer)
 }
 END_TEST
 
-/* In an answer kube-scheduler takes it for an error of the whole attempt. */
+/* kube-scheduler takes a node without victims in an answer for an error of the whole attempt. */
 START_TEST(a_node_without_victims_is_left_out)
 {
 	check_preemption(META(""), NULL, NULL);

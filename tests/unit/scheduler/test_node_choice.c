@@ -306,7 +306,7 @@ struct filled {
 	size_t count[FILL_NODES];
 };
 
-/* As kube-scheduler spreads the pods of a ReplicaSet. */
+/* Chooses the node with the fewest pods, as kube-scheduler spreads the pods of a ReplicaSet. */
 static size_t least_filled(const struct filled *f)
 {
 	size_t at = FILL_NODES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From objects of the cluster to what is reserved on a node: sequences of events, with real reservations. */
+/* Tests of the reservations on nodes that result from sequences of events about objects of the cluster. */
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -379,7 +379,8 @@ START_TEST(the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver)
 }
 END_TEST
 
-/* One odd object must not hide all others. */
+/* A value of the wrong type does not make an object unreadable, since one such object must not hide all
+ * others. */
 START_TEST(values_of_another_type_read_as_absent)
 {
 	static const struct kube_kind *const kinds[] = {&kube_kind_nodes, &kube_kind_csi_nodes,

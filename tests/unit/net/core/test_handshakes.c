@@ -26,7 +26,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 struct fixture;
 
-/* One end of a pair, whose other end is shaken by hand. */
+/* One end of a TLS connection; the test itself runs the handshake of the other end. */
 struct party {
 	struct fixture *fixture;
 	struct handshake job;

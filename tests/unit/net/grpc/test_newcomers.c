@@ -130,7 +130,7 @@ static bool is_zero(const void *user)
 	return (*left)-- == 0;
 }
 
-/* For a while, in which nothing is to happen. */
+/* Runs the loop for a while in which nothing should happen. */
 static void rounds(void)
 {
 	unsigned left = ROUNDS;
@@ -226,7 +226,7 @@ static bool is_dropped(unsigned peer)
 	return n == 0 || errno == ECONNRESET;
 }
 
-/* As many handshakes as may wait do so. */
+/* Begins as many handshakes as may wait. */
 static void keep_busy(void)
 {
 	set_gate(true);
@@ -310,7 +310,7 @@ static void on_reply(void *user, const ProtobufCMessage *reply, const struct err
 	called = true;
 }
 
-/* One peer makes progress: its handshake is complete, and it says something valid. */
+/* Lets one peer complete its handshake and make a valid request. */
 static void get_on(void)
 {
 	CLEANUP(tls_context_unrefp)

@@ -375,7 +375,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state;
 }
 
-/* One answer for one input, however it is cut: valid requests with a few bytes changed. */
+/* Valid requests with a few changed bytes get the same answer, however they are cut into pieces. */
 START_TEST(damaged_requests_are_answered_the_same_however_they_are_cut)
 {
 	static const char *const good[] = {

@@ -151,7 +151,7 @@ static void run_until_closed(struct crowd *c, int fd)
 		crowd_run(c);
 }
 
-/* One byte now and then does not keep a request alive: that of a header field, or of a body. */
+/* A request that gets one byte of a header field or of its body now and then is ended at its time limit. */
 START_TEST(slow_requests_are_ended_and_others_served_meanwhile)
 {
 	const struct http_server_config limits = {.max_body_bytes = 1000};
@@ -320,7 +320,7 @@ START_TEST(who_does_not_read_makes_room_but_not_who_reads)
 }
 END_TEST
 
-/* Before it counts as one that does not read. */
+/* The connection makes room before it counts as one whose peer does not read. */
 START_TEST(a_peer_that_asks_on_before_it_has_its_replies_makes_room_soon)
 {
 	const struct http_server_config limits = {.max_connections = FEW};

@@ -30,7 +30,7 @@ static void park(void *self, struct http_call *call)
 	parked = call;
 }
 
-/* As a filter that lets all nodes pass. */
+/* Answers like a filter that lets all nodes pass. */
 static void answer(void)
 {
 	const struct span body = http_call_request(parked)->body;

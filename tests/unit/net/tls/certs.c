@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "os/spawn.h"
 
-/* Also for the slowest of the sanitizers on a busy machine. */
+/* Time limits that are long enough for the slowest sanitizer on a busy machine. */
 #define TIMEOUT_S  120
 #define TIMEOUT_MS 60000
 #define MAX_ARGS   16

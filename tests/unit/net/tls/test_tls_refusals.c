@@ -7,7 +7,7 @@ static const struct certs_choice node = {.ca = "own", .leaf = "own/pmem-node-con
 static const struct certs_choice registry = {
 	.ca = "own", .leaf = "own/pmem-registry", .alpn = "h2", .peers = node_controllers};
 
-/* Which side finds the fault, and what the other side learns. */
+/* A fault in the certificates or the protocol, and the error messages of both sides. */
 struct fault {
 	struct certs_choice client;
 	struct certs_choice server;

@@ -33,7 +33,7 @@ static struct fs_owners find(const struct fixture_disk *d, const struct fs_part 
 	return o;
 }
 
-/* Where byte @offset of the file is on the device. */
+/* Returns the offset in the device at which byte @offset of the file is. */
 static uint64_t place_of(int fd, uint64_t offset)
 {
 	union {

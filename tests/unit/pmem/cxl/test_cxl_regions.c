@@ -106,7 +106,7 @@ static void make_by_hand(const char *uuid, uint64_t first, uint64_t second)
 	devices[0].used = devices[1].used = true;
 }
 
-/* One finding, of this kind and with this text. */
+/* Runs cxl_regions_settle(), and asserts that it has one finding, of this kind and with this text. */
 static void settle(enum cxl_rule rule, enum cxl_finding_kind kind, const char *text)
 {
 	CLEANUP(cxl_findings_done) struct cxl_findings f = {0};

@@ -192,8 +192,8 @@ START_TEST(folder_has_one_user_at_a_time)
 }
 END_TEST
 
-/* As a crash leaves them: before the model was in place; after the image was made; after the description was
- * removed; while a description was written. */
+/* The files are as crashes leave them: before the model was in place; after the image was made; after the
+ * description was removed; while a description was written. */
 START_TEST(rubbish_of_a_crash_is_cleared_away)
 {
 	ck_assert_int_eq(mkdir(FOLDER, 0755), 0);

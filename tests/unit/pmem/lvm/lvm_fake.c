@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-/* Without the option that every command is given. */
+/* Joins the arguments of a command, without the option that every command gets. */
 static char *join(const char *const argv[])
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT(64U << 10);

@@ -102,7 +102,8 @@ static const char *not_destroyed(void)
 	return NULL;
 }
 
-/* As a caller that knows the identity does it: what an earlier try may have left is removed first. */
+/* Creates the device as a caller does that knows its identity: remains of an earlier attempt are removed
+ * first. */
 static int create_again(struct error **err)
 {
 	const struct device_spec spec = {

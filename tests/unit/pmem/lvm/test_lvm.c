@@ -78,7 +78,7 @@ static void assert_log(const char *expected)
 	ck_assert_str_eq(log, expected);
 }
 
-/* For what another process writes without being waited for. */
+/* Waits until another process has written @expected into the log. */
 static void await_log(const char *expected)
 {
 	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices the LVM of the host looks into. */
+/* Tests of which devices the LVM of the host scans. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -310,7 +310,7 @@ static bool stops_at(struct fake *fake, enum nd_fake_step step, struct error **e
 	return true;
 }
 
-/* As the real one, step by step. */
+/* Reconfigures a namespace in the same steps as the real implementation. */
 static int reconfigure(
 	struct fake *fake, const struct nd_region *r, struct nd_namespace *ns, struct error **err)
 {

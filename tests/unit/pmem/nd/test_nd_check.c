@@ -19,7 +19,7 @@ static const struct nd_spec spec = {.bus = "ndbus0",
 	.raw_bytes = MIB(128),
 	.mode = ND_FSDAX};
 
-/* As nd_make() leaves it. */
+/* Makes the files of a namespace as nd_make() leaves them. */
 static struct scratch_disk have_namespace(void)
 {
 	struct scratch_disk d = scratch_disk("disk", DISK_BYTES);

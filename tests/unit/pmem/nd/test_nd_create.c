@@ -72,7 +72,7 @@ START_TEST(label_is_given_back_when_the_claim_fails)
 }
 END_TEST
 
-/* With its size the label is written, so that comes last. */
+/* The kernel writes the label when the size is set, so the size is set last. */
 START_TEST(label_that_cannot_be_set_gets_no_size)
 {
 	static const char *const needed[] = {"alt_name", "sector_size", "holder_class"};

@@ -63,7 +63,7 @@ struct flags {
 	unsigned problems;
 };
 
-/* As flags_show() prints them. */
+/* Texts of flags, as flags_show() of the kernel prints them. */
 static const struct flags all_flags[] = {
 	{"", 0},
 	{"smart_notify ", 0}, /* events are enabled, not seen */

@@ -405,7 +405,7 @@ START_TEST(one_damaged_area_is_written_alone)
 }
 END_TEST
 
-/* As after pvck was cut off behind the label. */
+/* The device is as pvck leaves it when it is killed after it has written the label. */
 START_TEST(label_without_metadata_is_restored_from_the_copy)
 {
 	CLEANUP(pool_restore_done) struct pool_restore r = {0};
@@ -434,7 +434,7 @@ START_TEST(metadata_of_the_other_device_is_used)
 }
 END_TEST
 
-/* As after the disk of the other one missed a write. */
+/* The metadata on one device is older, as after a write that was lost. */
 START_TEST(older_metadata_of_the_other_device_is_brought_up_to_date)
 {
 	CLEANUP(pool_restore_done) struct pool_restore r = {0};

@@ -425,7 +425,7 @@ START_TEST(pv_that_lvm_has_emptied_is_used)
 }
 END_TEST
 
-/* With its metadata damaged, LVM shows a PV as one that is in no group. */
+/* LVM shows a physical volume whose metadata is damaged as one that is in no group. */
 START_TEST(pv_without_readable_metadata_is_not_used)
 {
 	CLEANUP(free_charp)
