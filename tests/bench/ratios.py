@@ -78,6 +78,19 @@ def print_crowd(medians):
           f"same and 2 ms{'  MISSED' if crowd > few + 2 else ''}")
 
 
+def percentile_99(values):
+    return sorted(values)[len(values) * 99 // 100]
+
+
+def print_clones(times):
+    print(f"{'beside 100 clones of a volume':36} {'samples':>8} {'median':>10} {'99 %':>10} {'99 % of idle':>13} {'ratio':>6}")
+    for step in "other-stage", "other-publish":
+        idle, crowd = times[step, "idle"], times[step, "crowd"]
+        before, beside = percentile_99(idle), percentile_99(crowd)
+        print(f"{step:36} {len(crowd):8} {statistics.median(crowd):8.1f}ms {beside:8.1f}ms {before:11.1f}ms {beside / before:6.2f}"
+              f"{'  MISSED' if beside > 2 * before else ''}")
+
+
 def main():
     times, mode = defaultdict(list), sys.argv[1]
     sizes = {}
@@ -93,6 +106,8 @@ def main():
         print_first_volume(medians)
     if ("own-among-300", "driver") in medians:
         print_crowd(medians)
+    if ("other-stage", "idle") in times:
+        print_clones(times)
     for what, kib in sizes.items():
         print(f"{what:36} {kib:7} KiB, limit {SIZES[what]}{'' if kib <= SIZES[what] else '  MISSED'}")
 
