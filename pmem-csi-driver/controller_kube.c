@@ -207,6 +207,13 @@ static void node_shown(void *user, const char *node_id)
 		capacity_objects_node_changed(k->capacity, node_id);
 }
 
+static const char *recorded_until(void *user, const struct node *node, const char *shown)
+{
+	const struct controller_kube *k = user;
+
+	return k->volume_objects ? volume_objects_recorded_until(k->volume_objects, node, shown) : shown;
+}
+
 /* Objects that are derived from what nodes report. */
 static void begin_objects(struct controller_kube *k)
 {
@@ -229,6 +236,8 @@ static void begin_objects(struct controller_kube *k)
 		.cluster = k->cluster,
 		.shown = node_shown,
 		.shown_user = k,
+		.recorded = recorded_until,
+		.recorded_user = k,
 		.writes = &k->report_writes};
 	k->node_objects = node_objects_new(&objects);
 	const struct lost_nodes_config lost = {.client = k->client,

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "controller/recorded_nodes.h"
 #include "controller/volume_status.h"
 #include "csi/controller_request.h"
 #include "csi/field_limits.h"
@@ -37,6 +38,7 @@ struct delete
 	struct volume_key key;
 	struct pmem_volume *record; /* NULL: no record, or the record of another handle */
 	unsigned n_reads;
+	struct recorded_nodes *recorded; /* read before the record; NULL: not read */
 	Csi__V1__DeleteVolumeRequest request;
 	Csi__V1__DeleteSnapshotRequest snapshot_request;
 	const char **targets; /* node IDs */
@@ -110,7 +112,7 @@ static void add_unregistered(struct delete *op, const char *hash)
 
 	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
 		if (!node_table_get(c->config.nodes, node_id) && (!hash || hash_fits(node_id, hash)) &&
-			!is_target(op, node_id))
+			!is_target(op, node_id) && !recorded_nodes_lack(op->recorded, op->record, node_id))
 			add_target(op, node_id);
 	}
 }
@@ -265,6 +267,7 @@ static void keep_failure(struct delete *op, struct error *failure)
 static void finish(struct delete *op, struct error *error)
 {
 	pmem_volume_free(op->record);
+	recorded_nodes_free(op->recorded);
 	strv_free(op->kept);
 	key_unlock(op->controller->locks, &op->key);
 	op->waiter.finish(op->waiter.user, error);
@@ -532,8 +535,38 @@ static int check_group(const struct delete *op, struct error **err)
 		err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s", op->id, op->group);
 }
 
+/* The nodes that only their PmemNodes can say of that they have no copy: those that have not registered.
+ * @ret: strv_free(); NULL: none, or objects do not matter. */
+static char **find_silent(const struct delete *op)
+{
+	const struct controller *c = op->controller;
+	const struct pmem_volume *r = op->record;
+	const char *node_id;
+	char **silent = NULL;
+	size_t at = 0;
+
+	if (op->recorded || !c->config.records.read_node || !r || !r->origin || !r->handle ||
+		volume_id_has_node(op->id) || !may_be_ours(op->id))
+		return NULL;
+	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
+		if (!node_table_get(c->config.nodes, node_id) && !pmem_volume_has_node(r, node_id))
+			strv_add(&silent, node_id);
+	}
+	return silent;
+}
+
+/* The record is read again after the objects: a node that got a copy before its object was read is in it. */
+static void on_nodes_read(void *user, struct recorded_nodes *recorded)
+{
+	struct delete *op = user;
+
+	op->recorded = recorded;
+	read_record(op);
+}
+
 static void on_read(void *user, struct pmem_volume *record, const struct error *error)
 {
+	CLEANUP(strv_freep) char **silent = NULL;
 	struct delete *op = user;
 	struct error *err = NULL;
 
@@ -557,6 +590,8 @@ static void on_read(void *user, struct pmem_volume *record, const struct error *
 	strv_free(TAKE_PTR(op->kept));
 	if (route(op, &err) < 0)
 		finish(op, err);
+	else if ((silent = find_silent(op)) != NULL)
+		recorded_nodes_read(op->controller, silent, on_nodes_read, op);
 	else if (record && !record->deleting && !are_all_gone(op))
 		mark(op);
 	else

@@ -453,3 +453,26 @@ bool volume_status_is_filling(const struct pmem_volume *record, const struct nod
 	free(hits);
 	return is_filling;
 }
+
+static bool node_is_noted(const struct node *node, const char *key)
+{
+	for (size_t i = 0; i < node->n_notes; i++) {
+		struct volume_key of = volume_key_of_handle(node->notes[i].volume.id);
+
+		if (str_eq(of.hex, key))
+			return true;
+	}
+	return false;
+}
+
+bool volume_status_is_noted(const struct node_table *table, const char *key)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(table, &nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (node_is_noted(nodes[i], key))
+			return true;
+	}
+	return false;
+}

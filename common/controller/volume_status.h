@@ -57,3 +57,7 @@ size_t volume_status_holders(const struct pmem_volume *record, const struct node
 /** volume_status_is_filling() - whether a live node reports how far its copy of the volume of @record is
  * filled. */
 bool volume_status_is_filling(const struct pmem_volume *record, const struct node_table *nodes);
+
+/** volume_status_is_noted() - whether a reply has said what a node has of the volume with @key, for example
+ * that a copy was deleted, and no report has shown it yet. */
+bool volume_status_is_noted(const struct node_table *table, const char *key);

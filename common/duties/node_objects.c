@@ -20,6 +20,11 @@
 #define TIMEOUT_MS  10000
 #define BODY_MAX    (1U << 20)
 
+/* Objects in which nothing has changed but until when volumes are recorded, which may be all of them: it is a
+ * small part of REPORT_WRITES_PER_S (controller_kube.c), and as many as that are due at each look. */
+#define RECORDED_PER_S 4
+#define RECORDED_BURST 240
+
 /* How often nodes are looked at about which nothing is reported any more. */
 #define LOOK_NS (60 * NS_PER_S)
 
@@ -41,7 +46,8 @@ struct node_objects {
 	LIST_HEAD(, node_write) writes;
 	uint64_t start_ns;
 	uint64_t looked_ns; /* when all nodes were looked at last */
-	bool failing;       /* which is in the log */
+	struct bucket recorded;
+	bool failing; /* which is in the log */
 };
 
 static uint64_t table_now(const struct node_objects *o)
@@ -232,6 +238,21 @@ static bool is_gone(const struct node_objects *o, const struct node *node, const
 	       table_now(o) >= seen_ns + NODE_OBJECTS_GONE_NS;
 }
 
+/* A node that is not there any more may come back with other volumes. */
+static void show_recorded(const struct node_objects *o, const char *node_id, const struct node *node,
+	const struct pmem_node *observed, struct pmem_node *n)
+{
+	const char *shown = observed ? observed->recorded_until : NULL;
+	const char *until = shown;
+
+	if (!(node && node->live) && !cluster_nodes_have(o->config.cluster, node_id))
+		until = NULL;
+	else if (node && o->config.recorded)
+		until = o->config.recorded(o->config.recorded_user, node, shown);
+	free(n->recorded_until);
+	n->recorded_until = x_strdup(until);
+}
+
 /* What the object of @node_id should show; NULL: nothing can be said yet, or there is no such node. */
 static struct pmem_node *find_wanted(
 	const struct node_objects *o, const char *node_id, const struct pmem_node *observed)
@@ -245,6 +266,7 @@ static struct pmem_node *find_wanted(
 	if (!node && (!observed || table_now(o) < o->start_ns + NODE_OBJECTS_START_NS))
 		return NULL;
 	n = node ? show_report(o, node) : pmem_node_dup(observed);
+	show_recorded(o, node_id, node, observed, n);
 	contact = judge_contact(node);
 	devices = judge_devices(node, n);
 	pmem_condition_set(&n->conditions, before, "Ready", &contact);
@@ -349,6 +371,16 @@ static bool spec_differs(const struct pmem_node *wanted, const struct pmem_node 
 	return !str_eq(wanted->node, observed->node) || !str_eq(wanted->driver, observed->driver);
 }
 
+/* That volumes are not recorded is written at once. */
+static bool differs(struct node_objects *o, const struct pmem_node *wanted, const struct pmem_node *observed)
+{
+	if (!pmem_node_equal(wanted, observed))
+		return true;
+	if (str_eq(wanted->recorded_until, observed->recorded_until))
+		return false;
+	return !wanted->recorded_until || bucket_take(&o->recorded, table_now(o)) == 0;
+}
+
 static void write_object(void *user, const char *node_id)
 {
 	struct node_objects *o = user;
@@ -366,7 +398,7 @@ static void write_object(void *user, const char *node_id)
 			(struct span){0}, on_last_reply);
 		return;
 	}
-	if (!wanted || (observed && pmem_node_equal(wanted, observed)) ||
+	if (!wanted || (observed && !differs(o, wanted, observed)) ||
 		(!observed && is_gone(o, node, node_id))) {
 		work_queue_end(o->queue, node_id, WORK_DONE);
 		return;
@@ -484,6 +516,7 @@ struct node_objects *node_objects_new(const struct node_objects_config *config)
 
 	o->config = *config;
 	o->start_ns = table_now(o);
+	bucket_init(&o->recorded, RECORDED_PER_S, RECORDED_BURST);
 	o->selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", config->driver_name);
 	o->kind = kube_kind_pmem_nodes;
 	o->kind.label_selector = o->selector;

@@ -4,7 +4,9 @@
  * (resources/pmem_node.h).
  *
  * Only the leader has this duty. An object is written when what it shows has changed, at most every
- * NODE_OBJECTS_INTERVAL_NS, and never for a heartbeat alone. A node whose lease has ended becomes
+ * NODE_OBJECTS_INTERVAL_NS, and never for a heartbeat alone. That the volumes of a node are not recorded any
+ * more (recorded_volumes.h) is written like that, too; that they are so until another time, with the look at
+ * all nodes, of a few objects at a time. A node whose lease has ended becomes
  * Ready=Unknown; so does one that has not registered with this controller NODE_OBJECTS_START_NS after the
  * duty began. The object of such a node is deleted when the node has not registered for NODE_OBJECTS_GONE_NS
  * and the cluster has neither its Node nor its driver, unless it shows volumes, also such as are being
@@ -42,6 +44,10 @@ struct node_objects_config {
 	/* The watch shows an object of @node_id that was made or changed; NULL: not needed. */
 	void (*shown)(void *user, const char *node_id);
 	void *shown_user;
+	/* Until when the volumes of @node are recorded, as of volume_objects_recorded_until(); NULL: that is
+	 * not known. */
+	const char *(*recorded)(void *user, const struct node *node, const char *shown);
+	void *recorded_user;
 	struct bucket
 		*writes; /* charged with each write, which does not wait: each node has one object, written
 			  * every NODE_OBJECTS_INTERVAL_NS at most; NULL: no other writes depend on them */

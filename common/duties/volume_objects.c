@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "controller/recorded_volumes.h"
 #include "controller/volume_status.h"
 #include "duties/claim_lookup.h"
 #include "duties/rebound_claims.h"
@@ -51,6 +52,7 @@ struct volume_objects {
 	struct volume_concerns concerns;
 	struct records_by_node *by_node;
 	struct reported_limit *reported;
+	struct recorded_volumes recorded;
 	struct fair_turns *turns; /* of writes that follow from reports; parties are nodes */
 	uint64_t looked_ns;
 	bool failing; /* which is in the log */
@@ -425,31 +427,6 @@ static bool expects_nodes(const struct volume_objects *o, const struct pmem_volu
 	return waits_for_nodes(o, v);
 }
 
-static bool is_noted(const struct node *node, const char *key)
-{
-	for (size_t i = 0; i < node->n_notes; i++) {
-		struct volume_key of = volume_key_of_handle(node->notes[i].volume.id);
-
-		if (str_eq(of.hex, key))
-			return true;
-	}
-	return false;
-}
-
-/* Whether a reply has said that a copy was deleted, and no report has shown yet whether it is being erased.
- */
-static bool waits_for_reports(const struct volume_objects *o, const char *key)
-{
-	const struct node *const *nodes;
-	size_t n = node_table_nodes(nodes_of(o), &nodes);
-
-	for (size_t i = 0; i < n; i++) {
-		if (is_noted(nodes[i], key))
-			return true;
-	}
-	return false;
-}
-
 /* Whether no node has, erases or may have anything of it. */
 static bool is_over(const struct volume_objects *o, const char *key, const struct pmem_volume *v)
 {
@@ -457,7 +434,7 @@ static bool is_over(const struct volume_objects *o, const char *key, const struc
 	size_t n = volume_status_find(v, nodes_of(o), &hits);
 
 	free(hits);
-	return n == 0 && !waits_for_nodes(o, v) && !waits_for_reports(o, key);
+	return n == 0 && !waits_for_nodes(o, v) && !volume_status_is_noted(nodes_of(o), key);
 }
 
 /* Whether all nodes of the record of a volume that was given out have said since it has settled that they
@@ -738,6 +715,8 @@ static void object_changed(void *user, const char *name, const void *old, const 
 	volume_events_changed(&o->config.events, before, after, now_ns(o));
 	records_by_node_note(o->by_node, &key, before ? before->nodes : NULL, after ? after->nodes : NULL);
 	reported_limit_note(o->reported, &key, before, after);
+	if (after)
+		recorded_volumes_note(&o->recorded, after);
 	if (before && !after && before->handle && !before->deleting)
 		note_reported(o, key.hex, before->handle);
 	work_queue_add(o->queue, key.hex);
@@ -817,6 +796,14 @@ struct record_list volume_objects_records(struct volume_objects *o)
 	return (struct record_list){.each = each_record, .self = o};
 }
 
+const char *volume_objects_recorded_until(
+	struct volume_objects *o, const struct node *node, const char *shown)
+{
+	if (!informer_is_synced(o->objects))
+		return shown;
+	return recorded_volumes_until(&o->recorded, node, shown, find_by_handle, o);
+}
+
 size_t volume_objects_pending(const struct volume_objects *o)
 {
 	return work_queue_pending(o->queue) + fair_turns_waiting(o->turns);
@@ -829,6 +816,8 @@ static void trim_record(void *object)
 
 	free(TAKE_PTR(v->meta.uid));
 	free(TAKE_PTR(v->driver));
+	if (!v->origin)
+		free(TAKE_PTR(v->meta.created));
 }
 
 static void turn_came(void *user, const char *key)

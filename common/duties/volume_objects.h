@@ -84,5 +84,11 @@ void volume_objects_tick(struct volume_objects *o);
  * Valid as long as @o. */
 struct record_list volume_objects_records(struct volume_objects *o);
 
+/** volume_objects_recorded_until() - until when the volumes of @node are recorded (recorded_volumes.h), by
+ * the records as the informer has them. @shown: what its PmemNode says, or NULL; returned while the first
+ * list is not complete. Return: borrowed from @o or @shown; NULL: they are not. */
+const char *volume_objects_recorded_until(
+	struct volume_objects *o, const struct node *node, const char *shown);
+
 /** volume_objects_pending() - how many objects wait to be looked at or written, for metrics. */
 size_t volume_objects_pending(const struct volume_objects *o);

@@ -80,10 +80,11 @@ const struct kube_field kube_meta_finalizers[] = {
 	FINALIZERS,
 	KUBE_FIELDS_END,
 };
-const struct kube_field kube_meta_labels_and_finalizers[] = {
+const struct kube_field kube_meta_labels_finalizers_and_time[] = {
 	NAMES,
 	LABELS,
 	FINALIZERS,
+	KUBE_FIELD("creationTimestamp", KUBE_TEXT, struct kube_meta, created),
 	KUBE_FIELDS_END,
 };
 
@@ -183,6 +184,19 @@ void kube_time_format(int64_t seconds, char out[static KUBE_SECONDS_LEN + 1])
 
 	gmtime_r(&time, &tm);
 	strftime(out, KUBE_SECONDS_LEN + 1, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+bool kube_time_valid(const char *text)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:ddZ";
+
+	if (!text || strlen(text) != KUBE_SECONDS_LEN)
+		return false;
+	for (size_t i = 0; i < KUBE_SECONDS_LEN; i++) {
+		if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+			return false;
+	}
+	return true;
 }
 
 void kube_now_format(char out[static KUBE_TIME_LEN + 1])

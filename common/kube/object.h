@@ -2,8 +2,9 @@
 /*
  * object.h - what all Kubernetes objects have in common, and times as the API writes them.
  *
- * Every decoded object is a struct whose first member is a struct kube_meta. Labels, annotations, the owner
- * and finalizers are kept only for kinds that ask for them. Threads: one owner at a time.
+ * Every decoded object is a struct whose first member is a struct kube_meta. Labels, annotations, the owner,
+ * finalizers and the time of creation are kept only for kinds that ask for them. Threads: one owner at a
+ * time.
  */
 #pragma once
 
@@ -23,6 +24,7 @@ struct kube_meta {
 	struct kube_pairs labels;
 	struct kube_pairs annotations;
 	char *owner_uid;   /* of the owner that controls it; NULL: it has none */
+	char *created;     /* by the clock of the API server, as kube_time_format() */
 	bool deleting;     /* has a deletionTimestamp */
 	bool is_packed;    /* by kube_object_pack() */
 	char **finalizers; /* strv */
@@ -34,7 +36,7 @@ extern const struct kube_field kube_meta_labels[];
 extern const struct kube_field kube_meta_annotations[];
 extern const struct kube_field kube_meta_annotations_and_owner[];
 extern const struct kube_field kube_meta_finalizers[];
-extern const struct kube_field kube_meta_labels_and_finalizers[];
+extern const struct kube_field kube_meta_labels_finalizers_and_time[];
 
 /* The first field of the table of a kind, whose struct begins with a struct kube_meta. */
 #define KUBE_META(what) KUBE_OBJECT("metadata", kube_meta_##what)
@@ -98,6 +100,10 @@ bool kube_is_name(const char *name);
 
 /** kube_time_format() - format @seconds since 1970 as Time, "2006-01-02T15:04:05Z". */
 void kube_time_format(int64_t seconds, char out[static KUBE_SECONDS_LEN + 1]);
+
+/** kube_time_valid() - whether @text has the form of kube_time_format(): texts of that form are in the order
+ * of the times. NULL has not. */
+bool kube_time_valid(const char *text);
 
 #define KUBE_TIME_LEN 27
 

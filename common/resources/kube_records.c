@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "kube/object_call.h"
 #include "resources/volume_records.h"
 
@@ -81,6 +82,41 @@ static void read_record(void *self, const char *key, volume_record_fn fn, void *
 	ask(call_new(k, fn, user), KUBE_GET, name, /* subresource= */ NULL, (struct span){0}, on_read);
 }
 
+struct node_read {
+	char *node_id;
+	shown_node_fn fn;
+	void *user;
+};
+
+/* An object with another spec was not written by a controller for that node. */
+static void on_node(void *user, unsigned status, struct span body, const struct error *error)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct node_read *r = user;
+	struct pmem_node *node = NULL;
+
+	(void)status;
+	if (!error)
+		node = kube_object_decode(&kube_kind_pmem_nodes, body, &err);
+	if (node && !str_eq(node->node, r->node_id))
+		pmem_node_free(TAKE_PTR(node));
+	r->fn(r->user, node);
+	free(r->node_id);
+	free(r);
+}
+
+static void read_node(void *self, const char *node_id, shown_node_fn fn, void *user)
+{
+	struct kube_records *k = self;
+	CLEANUP(free_charp) char *name = pmem_node_object_name(node_id, k->driver_name);
+	struct node_read *r = x_malloc(sizeof(*r));
+	const struct kube_object_call call = {
+		.verb = KUBE_GET, .kind = &kube_kind_pmem_nodes, .name = name, .timeout_ms = TIMEOUT_MS};
+
+	*r = (struct node_read){.node_id = x_strdup(node_id), .fn = fn, .user = user};
+	kube_object_call(k->client, &call, on_node, r);
+}
+
 static void on_gone(void *user, unsigned status, struct span body, const struct error *error)
 {
 	(void)status;
@@ -151,5 +187,6 @@ void kube_records_free(struct kube_records *k)
 
 struct volume_records kube_records_interface(struct kube_records *k)
 {
-	return (struct volume_records){.read = read_record, .write = write_record, .self = k};
+	return (struct volume_records){
+		.read = read_record, .write = write_record, .read_node = read_node, .self = k};
 }

@@ -61,6 +61,7 @@ static const struct kube_field status_fields[] = {
 	KUBE_FIELD("lastContactTime", KUBE_TEXT, struct pmem_node, last_contact),
 	KUBE_FIELD("report", KUBE_QUANTITY, struct pmem_node, report),
 	KUBE_OBJECT("volumes", volumes_fields),
+	KUBE_FIELD("volumesRecordedUntil", KUBE_TEXT, struct pmem_node, recorded_until),
 	KUBE_FIELD("newVolumes", KUBE_TEXTS, struct pmem_node, new_volumes),
 	KUBE_FIELD("regions", KUBE_ARRAY, struct pmem_node, regions,
 		.extent = offsetof(struct pmem_node, n_regions), .fields = region_fields,
@@ -263,6 +264,7 @@ void pmem_node_write_status(const struct pmem_node *n, struct buf *out)
 	json_key_u64(&w, "report", n->report);
 	add_summary(&w, n);
 	add_volumes(&w, n);
+	json_key_known(&w, "volumesRecordedUntil", n->recorded_until);
 	add_texts(&w, "newVolumes", n->new_volumes);
 	json_key(&w, "regions");
 	json_array(&w);
@@ -296,6 +298,7 @@ struct pmem_node *pmem_node_dup(const struct pmem_node *n)
 	copy->n_others = n->n_others;
 	copy->others_managed_bytes = n->others_managed_bytes;
 	copy->others_available_bytes = n->others_available_bytes;
+	copy->recorded_until = x_strdup(n->recorded_until);
 	copy->new_volumes = strv_dup(n->new_volumes);
 	for (size_t i = 0; i < n->n_regions; i++) {
 		struct pmem_region *r = pmem_node_add_region(copy, n->regions[i].name);

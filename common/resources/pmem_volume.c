@@ -66,7 +66,7 @@ static const struct kube_field status_fields[] = {
 };
 
 static const struct kube_field volume_fields[] = {
-	KUBE_META(labels_and_finalizers),
+	KUBE_META(labels_finalizers_and_time),
 	KUBE_OBJECT("spec", spec_fields),
 	KUBE_OBJECT("status", status_fields),
 	KUBE_FIELDS_END,
@@ -221,6 +221,7 @@ struct pmem_volume *pmem_volume_dup(const struct pmem_volume *v)
 	copy->meta.name = x_strdup(v->meta.name);
 	copy->meta.uid = x_strdup(v->meta.uid);
 	copy->meta.resource_version = x_strdup(v->meta.resource_version);
+	copy->meta.created = x_strdup(v->meta.created);
 	copy->meta.deleting = v->meta.deleting;
 	copy->meta.finalizers = strv_dup(v->meta.finalizers);
 	copy->driver = x_strdup(v->driver);

@@ -53,7 +53,7 @@ struct pmem_volume_copy {
 };
 
 struct pmem_volume {
-	struct kube_meta meta; /* with finalizers */
+	struct kube_meta meta; /* with finalizers and the time of creation */
 	bool labels_differ;    /* from those that the record should have; of an object that was read */
 	/* spec */
 	char *driver;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volume_records.h - how the records of volumes (pmem_volume.h) are read and written: as PmemVolume objects.
- * Tests have other implementations.
+ * volume_records.h - how the records of volumes (pmem_volume.h) are read and written: as PmemVolume objects;
+ * and how it is read what is shown of a node (pmem_node.h). Tests have other implementations.
  *
  * Each write carries the version that was read, and fails when the record has changed since. What a write
  * that failed otherwise has done is not known. Threads: the loop's; nothing blocks.
@@ -26,6 +26,9 @@ enum volume_record_write {
  * it is another version; ERR_NOT_FOUND: it was written, but has gone; that is a success of RECORD_RELEASE. */
 typedef void (*volume_record_fn)(void *user, struct pmem_volume *record, const struct error *error);
 
+/** @node: taken by the callee; NULL: there is no PmemNode of that node, or it could not be read. */
+typedef void (*shown_node_fn)(void *user, struct pmem_node *node);
+
 struct volume_records {
 	/* @key: of the volume, PMEM_VOLUME_KEY_LEN hex digits. @fn is called exactly once, perhaps before
 	 * this returned. */
@@ -33,6 +36,8 @@ struct volume_records {
 	/* @record: borrowed for this call only. @fn: as of read() */
 	void (*write)(void *self, enum volume_record_write what, const struct pmem_volume *record,
 		volume_record_fn fn, void *user);
+	/* The PmemNode of @node_id, as the leader has written it last. @fn: as of read() */
+	void (*read_node)(void *self, const char *node_id, shown_node_fn fn, void *user);
 	void *self;
 };
 

@@ -254,6 +254,13 @@ controller_metric() {
 		END { exit !found }'
 }
 
+# Simulated nodes are at the same addresses in each run, so the ports tell runs apart.
+port_base() {
+	local a b
+	IFS=. read -r _ a b <"$KUBE_RUN/net"
+	echo $((10100 + (a * 256 + b) % 1100 * 20))
+}
+
 knows_nodes() {
 	[ "$(controller_metric "$1" '^pmem_nodes.*(live|registered)')" = "$2" ]
 }

@@ -174,13 +174,6 @@ are_shown() {
 	[ "$(k get pmemnodes -l "pmem-csi.intel.com/driver=$driver" -o name | grep -c "/$1-[0-9]*\.$driver\$")" = "$2" ]
 }
 
-# Simulated nodes are at the same addresses in each run, so the ports tell runs apart.
-port_base() {
-	local a b
-	IFS=. read -r _ a b <"$KUBE_RUN/net"
-	echo $((10100 + (a * 256 + b) % 1100 * 20))
-}
-
 node_objects() {
 	local i
 	for ((i = 0; i < $2; i++)); do

@@ -28,9 +28,9 @@ measured() {
 	cat "$notes"
 }
 
-# create CONTROLLER NAME: prints the handle.
+# create CONTROLLER NAME [OPTION]...: of 1 MiB, unless an option says otherwise; prints the handle.
 create() {
-	csi "$1" -size 1Mi -o json create "$2" | grep -o '"volumeId": *"[^"]*"' | cut -d '"' -f 4
+	csi "$1" -size 1Mi "${@:3}" -o json create "$2" | grep -o '"volumeId": *"[^"]*"' | cut -d '"' -f 4
 }
 
 # unavailable COMMAND...: it fails with that code.

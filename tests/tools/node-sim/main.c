@@ -134,6 +134,16 @@ static void on_look(void *user)
 	print_figures(sim, "registered");
 }
 
+/* Everything that the nodes have changes at once. */
+static void on_health(void *user)
+{
+	struct sim *sim = user;
+
+	sim->is_sick = !sim->is_sick;
+	for (uint32_t i = 0; i < sim->n_nodes; i++)
+		registration_touch(sim->nodes[i].registration);
+}
+
 static void on_end(void *user)
 {
 	struct sim *sim = user;
@@ -162,6 +172,7 @@ static int run(struct sim *sim, struct error **err)
 {
 	struct loop_timer *look = loop_timer_new(sim->loop, on_look, sim);
 	struct loop_timer *end = loop_timer_new(sim->loop, on_end, sim);
+	struct loop_timer *health = loop_timer_new(sim->loop, on_health, sim);
 	struct loop_signal *term;
 	struct loop_signal *interrupt;
 
@@ -174,6 +185,8 @@ static int run(struct sim *sim, struct error **err)
 			return -1;
 	}
 	loop_timer_set(look, LOOK_MS, LOOK_MS);
+	if (sim->options->health_ms > 0)
+		loop_timer_set(health, sim->options->health_ms, sim->options->health_ms);
 	if (sim->options->run_ms > 0)
 		loop_timer_set(end, sim->options->run_ms, 0);
 	loop_run(sim->loop);
@@ -203,6 +216,8 @@ int main(int argc, char **argv)
 		{"heartbeat", OPT_DURATION, &o.heartbeat_ms, "DURATION", "default as the driver's"},
 		{"delay", OPT_DURATION, &o.delay_ms, "DURATION", "of creating and deleting (0)"},
 		{"failureRate", OPT_PERCENT, &o.failure_rate, "PERCENT", "of these that fail (0)"},
+		{"healthChange", OPT_DURATION, &o.health_ms, "DURATION",
+			"after which the health of all volumes changes each time (0: never)"},
 		{"duration", OPT_DURATION, &o.run_ms, "DURATION", "0: until SIGTERM"},
 		{"port", OPT_U32, &o.port, "PORT", "of the nodes, at 127.1.x.y (10100)"},
 		{"h", OPT_BOOL, &o.show_help, NULL, "this text"},

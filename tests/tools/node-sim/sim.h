@@ -24,6 +24,7 @@ struct options {
 	uint64_t delay_ms; /* of CreateVolume and DeleteVolume */
 	unsigned
 		failure_rate; /* percent of them that end with UNAVAILABLE, every second one after the work */
+	uint64_t health_ms;   /* after which the health of all volumes changes; 0: never */
 	uint64_t run_ms;      /* 0: until a signal */
 	uint32_t port;
 	bool show_help;
@@ -74,6 +75,7 @@ struct sim {
 	uint64_t created, deleted, failed;
 	uint64_t refused; /* volumes for which there was no room */
 	uint32_t calls;   /* of those that may fail */
+	bool is_sick;     /* volumes report that their memory cannot be read */
 	uint32_t ended;   /* nodes that have stopped */
 };
 

@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "sim.h"
+#include "volume/health/health.h"
 #include "volume/id.h"
 
 static void add_region(struct node *n, uint64_t size_bytes)
@@ -126,6 +127,19 @@ static Registry__V0__RegionCapacity *region_message(const struct region *r, stru
 	return m;
 }
 
+static void add_health(Registry__V0__InventoryVolume *entry, struct arena *arena)
+{
+	static char reason[] = HEALTH_MEDIA_ERROR;
+	Registry__V0__HealthStatus *m = arena_alloc(arena, sizeof(*m));
+
+	registry__v0__health_status__init(m);
+	m->severity = REGISTRY__V0__HEALTH_STATUS__SEVERITY__DATA_LOSS;
+	m->reason = reason;
+	entry->health = arena_alloc(arena, sizeof(Registry__V0__HealthStatus *));
+	entry->health[0] = m;
+	entry->n_health = 1;
+}
+
 static Registry__V0__Inventory *inventory(const struct node *n, struct arena *arena)
 {
 	Registry__V0__Inventory *m = arena_alloc(arena, sizeof(*m));
@@ -141,6 +155,8 @@ static Registry__V0__Inventory *inventory(const struct node *n, struct arena *ar
 		entry->size_bytes = v->size_bytes;
 		entry->phase = REGISTRY__V0__INVENTORY_VOLUME__PHASE__READY;
 		entry->made_by_controller = true;
+		if (n->sim->is_sick)
+			add_health(entry, arena);
 		m->volumes[m->n_volumes++] = entry;
 	}
 	return m;

@@ -123,6 +123,24 @@ static void write_record(void *self, enum volume_record_write what, const struct
 		fn(user, NULL, error);
 }
 
+static void read_node(void *self, const char *node_id, shown_node_fn fn, void *user)
+{
+	struct pmem_node *node = NULL;
+	struct desk *d = self;
+
+	d->n_node_reads++;
+	if (d->on_node_read)
+		d->on_node_read(d);
+	for (size_t i = 0; i < DESK_SHOWN && !node; i++) {
+		if (!str_eq(d->shown[i].node_id, node_id))
+			continue;
+		node = x_calloc(1, sizeof(*node));
+		node->node = x_strdup(node_id);
+		node->recorded_until = x_strdup(d->shown[i].until);
+	}
+	fn(user, node);
+}
+
 static void keep(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct pmem_volume **ret = user;
@@ -178,7 +196,8 @@ void desk_open(struct desk *d, bool early, bool forget_gone)
 		(struct cluster_nodes){cluster_ready, cluster_list, cluster_has, cluster_out_of_service, d};
 	d->caller = (struct node_caller){.call = call, .self = d};
 	d->memory = memory_records_new(DESK_DRIVER);
-	d->records = (struct volume_records){.read = read_record, .write = write_record, .self = d};
+	d->records = (struct volume_records){
+		.read = read_record, .write = write_record, .read_node = read_node, .self = d};
 	const struct controller_config config = {.driver_name = DESK_DRIVER,
 		.records = d->records,
 		.version = "1.2.3",

@@ -12,6 +12,8 @@
 
 #define DESK_DRIVER   "pmem-csi.example"
 #define DESK_CALLS    128
+#define DESK_CLUSTER  80
+#define DESK_SHOWN    2
 #define DESK_LEASE_NS 90000000000ULL
 #define DESK_GIB      (1ULL << 30)
 
@@ -63,7 +65,7 @@ struct desk {
 	size_t n_calls;
 	struct cluster_nodes cluster;
 	bool cluster_ready;
-	const char *cluster_ids[8];
+	const char *cluster_ids[DESK_CLUSTER];
 	size_t n_cluster;
 	const char *missing; /* the node that is not there any more */
 	const char *out_of_service;
@@ -77,6 +79,13 @@ struct desk {
 	uint64_t write_takes_ns;
 	unsigned n_reads;
 	unsigned fail_read; /* the read of that number fails, from 1 */
+	/* PmemNodes, and until when the volumes of the node are recorded. */
+	struct {
+		const char *node_id;
+		const char *until;
+	} shown[DESK_SHOWN];
+	unsigned n_node_reads;
+	void (*on_node_read)(struct desk *d); /* before it is answered; NULL: nothing happens meanwhile */
 };
 
 /** desk_record() - a copy of the record of the volume @name; NULL: there is none. */

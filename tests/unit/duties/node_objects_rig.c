@@ -38,6 +38,13 @@ static void shown(void *user, const char *node_id)
 	rig.n_shown++;
 }
 
+static const char *recorded(void *user, const struct node *node, const char *before)
+{
+	ck_assert_ptr_eq(user, &rig);
+	ck_assert_ptr_nonnull(node);
+	return rig.keeps_recorded ? before : rig.recorded_until;
+}
+
 static void begin_duty(void)
 {
 	const struct node_objects_config config = {.client = rig.client,
@@ -46,6 +53,8 @@ static void begin_duty(void)
 		.cluster = &cluster,
 		.shown = shown,
 		.shown_user = &rig,
+		.recorded = recorded,
+		.recorded_user = &rig,
 		.now_ns = get_now,
 		.user = &rig.now};
 

@@ -28,10 +28,12 @@ struct rig {
 	struct node_objects *duty;
 	struct rig_object *store;
 	uint64_t now;
-	bool cluster_known; /* which nodes the cluster has */
-	bool node_exists;   /* any of them */
-	bool lagging;       /* the watch shows nothing */
-	unsigned n_specs;   /* requests since rig_begin_count() */
+	bool cluster_known;         /* which nodes the cluster has */
+	bool node_exists;           /* any of them */
+	const char *recorded_until; /* all volumes of nodes are recorded; NULL: they are not */
+	bool keeps_recorded;        /* instead, what objects say of that */
+	bool lagging;               /* the watch shows nothing */
+	unsigned n_specs;           /* requests since rig_begin_count() */
 	unsigned n_statuses;
 	unsigned n_deletes;
 	unsigned n_shown; /* what the duty has said of objects */

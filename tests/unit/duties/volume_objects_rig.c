@@ -287,9 +287,10 @@ static struct rig_object *find(const char *name)
 
 static char *json_with(const struct rig_object *s, const char *labels)
 {
-	return x_asprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\",\"resourceVersion\":\"%u\","
-			  "\"labels\":%s,\"finalizers\":[\"" PMEM_VOLUME_FINALIZER
-			  "\"]},\"spec\":%s,\"status\":%s}",
+	return x_asprintf(
+		"{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\",\"resourceVersion\":\"%u\",\"creationTimestamp\":\"" RIG_CREATED
+		"\","
+		"\"labels\":%s,\"finalizers\":[\"" PMEM_VOLUME_FINALIZER "\"]},\"spec\":%s,\"status\":%s}",
 		s->name, s->version, labels, s->spec, s->status ? s->status : "{}");
 }
 

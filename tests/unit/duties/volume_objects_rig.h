@@ -13,6 +13,7 @@
 #include "unit/controller/desk.h"
 
 #define RIG_NAME         "pvc-6ef2b1f4-7b53-4ab1-9d6e-0e9a5f0a3b21"
+#define RIG_CREATED      "2026-01-02T03:04:05Z"
 #define RIG_LOST_S       3600
 #define RIG_REPORTED_MAX 1000
 

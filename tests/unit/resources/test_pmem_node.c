@@ -5,12 +5,13 @@
 #include "base/str.h"
 #include "unit/unit.h"
 
-#define DRIVER  "pmem-csi.intel.com"
-#define MIB     (1ULL << 20)
-#define GIB     (1ULL << 30)
-#define MAX     65536
-#define SINCE   "2026-01-02T03:04:05Z"
-#define CONTACT "2026-02-03T04:05:06Z"
+#define DRIVER   "pmem-csi.intel.com"
+#define MIB      (1ULL << 20)
+#define GIB      (1ULL << 30)
+#define MAX      65536
+#define SINCE    "2026-01-02T03:04:05Z"
+#define CONTACT  "2026-02-03T04:05:06Z"
+#define RECORDED "2026-03-04T05:06:07Z"
 
 static struct pmem_node *make(void)
 {
@@ -33,6 +34,7 @@ static struct pmem_node *make(void)
 	n->n_others = 3;
 	n->others_managed_bytes = 1;
 	n->others_available_bytes = 0;
+	n->recorded_until = x_strdup(RECORDED);
 	strv_add(&n->new_volumes, "pvc-1");
 	*pmem_node_add_region(n, "region0") = (struct pmem_region){.name = n->regions[0].name,
 		.total_bytes = 128 * GIB,
@@ -89,7 +91,7 @@ START_TEST(the_status_is_written_as_the_schema_has_it)
 		"\"lastContactTime\":\"2026-02-03T04:05:06Z\",\"report\":17,"
 		"\"capacity\":\"100Gi\",\"available\":\"63.9Gi\",\"largestVolume\":\"32Gi\","
 		"\"volumes\":{\"count\":6,\"inline\":2,\"inlineBytes\":\"3Gi\",\"erasing\":3,\"missing\":4,"
-		"\"damaged\":5},\"newVolumes\":[\"pvc-1\"],"
+		"\"damaged\":5},\"volumesRecordedUntil\":\"2026-03-04T05:06:07Z\",\"newVolumes\":[\"pvc-1\"],"
 		"\"regions\":[{\"name\":\"region0\",\"total\":\"128Gi\",\"managed\":\"100Gi\",\"available\":\"68719476735\","
 		"\"largestVolume\":\"32Gi\",\"largestFileIOVolume\":\"31Gi\",\"erasing\":\"2Gi\","
 		"\"freeExtents\":7,\"freeExtentSizes\":[\"34359738368\",\"4194304\"],\"unit\":\"4Mi\","

@@ -13,6 +13,7 @@
 #define OTHER      "fedcba9876543210fedcba9876543210fedcba987654321"
 #define COLLECTION "/apis/pmem-csi.intel.com/v1alpha1/pmemvolumes"
 #define OBJECT     COLLECTION "/" KEY "." DRIVER
+#define NODE       "/apis/pmem-csi.intel.com/v1alpha1/pmemnodes/n1." DRIVER
 #define MERGE      "application/merge-patch+json"
 #define SHOWN                                                                                                \
 	"{\"metadata\":{\"name\":\"" KEY "." DRIVER "\",\"uid\":\"u1\",\"resourceVersion\":\"8\"},"          \
@@ -172,6 +173,55 @@ START_TEST(a_record_that_is_absent_is_no_failure)
 	begin_read(KEY);
 	fake_kube_answer(client, 404, NULL);
 	assert_no_record();
+}
+END_TEST
+
+struct node_outcome {
+	unsigned n;
+	struct pmem_node *node;
+};
+
+static void on_node(void *user, struct pmem_node *node)
+{
+	struct node_outcome *o = user;
+
+	o->n++;
+	o->node = node;
+}
+
+START_TEST(what_is_shown_of_a_node_is_read)
+{
+	struct node_outcome o = {0};
+
+	records.read_node(records.self, "n1", on_node, &o);
+	assert_request("get", "GET", NODE, "");
+	fake_kube_answer(client, 200,
+		"{\"metadata\":{\"name\":\"n1.pmem\"},\"spec\":{\"node\":\"n1\",\"driver\":\"pmem\"},"
+		"\"status\":{\"volumesRecordedUntil\":\"2026-01-02T03:04:05Z\"}}");
+	ck_assert_uint_eq(o.n, 1);
+	ck_assert_str_eq(o.node->recorded_until, "2026-01-02T03:04:05Z");
+	pmem_node_free(o.node);
+}
+END_TEST
+
+/* No object, no permission, no connection, no object in the reply, and one of another node. */
+START_TEST(what_cannot_be_read_of_a_node_is_not_known)
+{
+	static const struct {
+		unsigned status;
+		const char *body;
+	} replies[] = {{404, NULL}, {403, NULL}, {0, NULL}, {200, "{}"}, {200, "no"},
+		{200, "{\"metadata\":{\"name\":\"n1.pmem\"},\"spec\":{\"node\":\"n2\"}}"},
+		{200, "{\"metadata\":{\"name\":\"n1.pmem\"}}"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(replies); i++) {
+		struct node_outcome o = {0};
+
+		records.read_node(records.self, "n1", on_node, &o);
+		fake_kube_answer(client, replies[i].status, replies[i].body);
+		ck_assert_uint_eq(o.n, 1);
+		ck_assert_msg(!o.node, "reply %zu", i);
+	}
 }
 END_TEST
 
@@ -469,6 +519,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const kube[] = {a_record_is_read, a_record_that_is_absent_is_no_failure,
+		what_is_shown_of_a_node_is_read, what_cannot_be_read_of_a_node_is_not_known,
 		a_new_record_is_posted_to_the_collection, the_spec_is_a_merge_patch,
 		the_status_is_a_merge_patch_of_the_subresource,
 		a_release_is_a_patch_and_a_deletion_of_that_very_object,

@@ -469,7 +469,19 @@ START_TEST(a_time_is_written_in_utc)
 
 		kube_time_format(cases[i].seconds, out);
 		ck_assert_str_eq(out, cases[i].text);
+		ck_assert(kube_time_valid(out));
 	}
+}
+END_TEST
+
+START_TEST(a_time_has_one_form)
+{
+	static const char *const bad[] = {NULL, "", "2026-01-02", "2026-01-02T03:04:05",
+		"2026-01-02T03:04:05z", "2026-01-02 03:04:05Z", "2026-01-02T03:04:05ZZ",
+		"x026-01-02T03:04:05Z", "2026-01-02T03:04:05.0Z", "2026-01-02T03:04+01:0"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ck_assert_msg(!kube_time_valid(bad[i]), "%s", bad[i] ? bad[i] : "NULL");
 }
 END_TEST
 
@@ -492,7 +504,7 @@ START_TEST(a_name_is_what_the_api_server_takes)
 }
 END_TEST
 
-UNIT_MAIN("kube/objects", a_time_is_written_in_utc, a_name_is_what_the_api_server_takes,
+UNIT_MAIN("kube/objects", a_time_is_written_in_utc, a_time_has_one_form, a_name_is_what_the_api_server_takes,
 	a_volume_keeps_what_the_duties_need, nodes_of_a_volume_are_those_that_the_drivers_key_names,
 	terms_that_are_cut_off_name_no_nodes, a_claim_keeps_what_the_duties_need_and_no_annotations,
 	a_node_keeps_its_labels, a_node_is_out_of_service_by_one_of_its_taints,
