@@ -14,7 +14,7 @@
 
 static const char help[] =
 	"usage: pmem-csi-driver check [flags]\n"
-	"       pmem-csi-driver check -repair ID [-block] [flags]\n"
+	"       pmem-csi-driver check -repair ID [-block|-filesystem|-direct] [flags]\n"
 	"       pmem-csi-driver check -forget ID [flags]\n"
 	"\n"
 	"Compares the state folder with devices, mounts and loop devices, and lists every difference. This\n"
@@ -25,7 +25,9 @@ static const char help[] =
 	"for one volume: it undoes an unfinished creation, finishes a deletion, renames a damaged state file,\n"
 	"writes a state file for a device that has none and keeps the content of the device, deletes the state\n"
 	"of a volume whose device provably does not exist any more, and corrects what the state file says\n"
-	"about the device and its mounts. A device that got its state file in this way is never formatted;\n"
+	"about the device and its mounts. A device that got its state file in this way is never formatted. If\n"
+	"it holds a file system and no image for Kata Containers, nothing on it shows who mounts that: -direct\n"
+	"says that guests do, as its PersistentVolume has directVolume=true, and -filesystem that the node does;\n"
 	"with -block it becomes a block volume. Devices whose name does not have the form of an ID of this\n"
 	"driver or of the Go driver are foreign: they get no state file and are never touched. -forget deletes\n"
 	"the state of a volume whose device is missing or foreign, which neither the driver nor -repair does.\n"
@@ -41,6 +43,8 @@ struct check_args {
 	const char *repair;
 	const char *forget;
 	bool block;
+	bool filesystem;
+	bool direct;
 };
 
 static void write_findings(
@@ -164,6 +168,15 @@ static int refuse_running(const struct command *c, struct error **err)
 	return err_set(err, ERR_PRECONDITION, "the driver at %s runs: stop it first", c->endpoint);
 }
 
+static enum adopted_kind kind_of(const struct check_args *a)
+{
+	if (a->block)
+		return ADOPTED_BLOCK;
+	if (a->filesystem)
+		return ADOPTED_FILESYSTEM;
+	return a->direct ? ADOPTED_DIRECT : ADOPTED_AS_FOUND;
+}
+
 static int change(const struct check_args *a, struct error **err)
 {
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
@@ -182,7 +195,8 @@ static int change(const struct check_args *a, struct error **err)
 	CLEANUP(volumes_freep) struct volumes *v = volumes_new(&config);
 	const char *id = a->repair ? a->repair : a->forget;
 
-	if ((a->repair ? volumes_repair(v, id, a->block, &r, err) : volumes_drop_state(v, id, &r, err)) < 0) {
+	if ((a->repair ? volumes_repair(v, id, kind_of(a), &r, err) : volumes_drop_state(v, id, &r, err)) <
+		0) {
 		process_note_not_root(err);
 		return COMMAND_BLIND;
 	}
@@ -199,8 +213,12 @@ static int check_usage(const struct check_args *a, struct error **err)
 
 	if (a->repair && a->forget)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-repair and -forget cannot be used together");
-	if (a->block && !a->repair)
-		return err_set(err, ERR_INVALID_ARGUMENT, "-block can only be used with -repair");
+	if ((a->block || a->filesystem || a->direct) && !a->repair)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-block, -filesystem and -direct can only be used with -repair");
+	if (a->block + a->filesystem + a->direct > 1)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-block, -filesystem and -direct cannot be used together");
 	if (id && (!*id || *id == '.' || strchr(id, '/')))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a volume ID", id);
 	return 0;
@@ -213,6 +231,10 @@ int cmd_check(int argc, char **argv)
 		{"repair", OPT_STR, &a.repair, "ID", "do what is safe for this volume or device"},
 		{"block", OPT_BOOL, &a.block, NULL,
 			"with -repair: adopt a device that has no state file as a raw block volume"},
+		{"filesystem", OPT_BOOL, &a.filesystem, NULL,
+			"with -repair: as a volume whose file system the node mounts"},
+		{"direct", OPT_BOOL, &a.direct, NULL,
+			"with -repair: as a volume that is given to guests (directVolume=true)"},
 		{"forget", OPT_STR, &a.forget, "ID",
 			"drop the state of this volume, whose device is missing"},
 		COMMAND_FLAGS(&a.c),

@@ -13,14 +13,15 @@
 #include "os/fs.h"
 #include "os/mount_table.h"
 #include "volume/copies/copy_completion.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
 struct repair {
 	struct volumes *v;
 	const char *id;
-	bool block;    /* what is adopted is a block volume */
-	bool snapshot; /* it is a snapshot: its damaged file was set aside */
+	enum adopted_kind kind; /* as which it is adopted */
+	bool snapshot;          /* it is a snapshot: its damaged file was set aside */
 	struct repair_report *report;
 };
 
@@ -199,26 +200,36 @@ static bool repair_has_device(const struct repair *p)
 	return false;
 }
 
-/* Nothing may use it meanwhile, for what uses it may be its real owner. A copy that shows that it was not
- * finished is to be erased. @ret_found: what is recognised on it */
-static int hold_device(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
+/* Nothing may use it meanwhile, for what uses it may be its real owner, or a guest, which opens nothing
+ * exclusively. A copy that shows that it was not finished is to be erased. @ret_found: what is recognised on
+ * it */
+static int look_at_device(
+	struct repair *p, struct volume_record *r, struct device *d, char **ret_found, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
-
-	if (device_view_require_device(p->v->device_view, r, &d, err) < 0)
-		return -1;
-	r->size_bytes = d->size_bytes;
-	if (!d->path)
-		return 0;
-	if (device_view_claim_device(p->v->device_view, r, d, &fd, err) < 0)
-		return -1;
 	bool unfinished = false;
+
+	if (volumes_refuse_process(r, d, err) < 0 ||
+		device_view_claim_device(p->v->device_view, r, d, &fd, err) < 0)
+		return -1;
 	if (r->identity && copy_completion_is_marked(d->path, r->identity, &unfinished, err) < 0)
 		return -1;
 	if (unfinished)
 		r->phase = PHASE_ERASING;
 	return unfinished ? 0 : volumes_recognise(r, d->path, ret_found, err);
+}
+
+/* @ret_found: what is recognised on its device */
+static int settle_kind(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+
+	if (device_view_require_device(p->v->device_view, r, &d, err) < 0)
+		return -1;
+	r->size_bytes = d->size_bytes;
+	if (d->path && look_at_device(p, r, d, ret_found, err) < 0)
+		return -1;
+	return r->phase == PHASE_ERASING ? 0 : adopted_kind_settle(r, d, *ret_found, p->kind, err);
 }
 
 static struct volume_record *new_record(
@@ -232,7 +243,6 @@ static struct volume_record *new_record(
 	r->adopted = true;
 	/* Data in no form that is recognised is data nevertheless: nothing is ever formatted here. */
 	r->ever_staged = true;
-	r->block_clean = p->block;
 	r->snapshot = p->snapshot;
 	r->pool = x_strdup(d->pool);
 	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
@@ -262,7 +272,7 @@ static struct volume_record *prepare(struct repair *p, char **ret_pool, char **r
 	r = new_record(p, d, pool);
 	/* what was seen is listed again while the device is taken */
 	*ret_pool = x_strdup(pool->name);
-	if (hold_device(p, r, ret_found, &err) < 0) {
+	if (settle_kind(p, r, ret_found, &err) < 0) {
 		repair_leave(p, "no state file was written for the device: %s", err->msg);
 		return NULL;
 	}
@@ -303,6 +313,10 @@ static const char *describe(const struct volume_record *r, const char *found)
 		return "a snapshot; volumes can be restored from it, and it can be deleted now";
 	if (r->block_clean)
 		return "a block volume; it can be used or deleted now";
+	if (r->direct)
+		return "it is given to guests; it can be used or deleted now";
+	if (r->image_bytes > 0)
+		return "with the image of a volume for Kata Containers; it can be used or deleted now";
 	if (r->fs_type)
 		return "it can be used or deleted now, but not become a block volume";
 	if (!str_empty(found))
@@ -323,8 +337,6 @@ static void repair_adopt(struct repair *p)
 
 	if (!r)
 		return;
-	if (!p->block && found && fs_known(found))
-		r->fs_type = x_strdup(found);
 	if (records_save(p->v->records, r, &err) < 0) {
 		repair_leave(p, "no state file was written for the device: %s", err->msg);
 		return;
@@ -496,20 +508,41 @@ static bool fix_pool(struct volume_record *r, const struct device *d, char ***ch
 	return true;
 }
 
+static bool is_same_kind(const struct volume_record *a, const struct volume_record *b)
+{
+	return a->direct == b->direct && a->block_clean == b->block_clean &&
+	       a->image_bytes == b->image_bytes && str_eq(a->fs_type, b->fs_type);
+}
+
 /* Only for a device whose state was lost it is not known what it was: all others are recorded as they were
  * created.
  */
-static bool fix_block(struct repair *p, struct volume_record *r, char ***changes)
+static bool fix_kind(struct repair *p, struct volume_record *r, char ***changes)
 {
-	if (!p->block || r->block_clean)
+	CLEANUP(volume_record_freep) struct volume_record *now = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+
+	if (adopted_kind_is(r, p->kind))
 		return false;
 	if (!r->adopted) {
-		repair_leave(p, "it was not created as a block volume");
+		repair_leave(p, "it was not created as a %s", adopted_kind_noun(p->kind));
 		return false;
 	}
-	r->block_clean = true;
-	free(TAKE_PTR(r->fs_type));
-	strv_add(changes, "recorded it as a block volume");
+	now = volume_record_dup(r);
+	if (settle_kind(p, now, &found, &err) < 0) {
+		repair_leave(p, "it is not recorded as a %s: %s", adopted_kind_noun(p->kind), err->msg);
+		return false;
+	}
+	if (is_same_kind(r, now))
+		return false;
+	CLEANUP(free_charp)
+	char *text = x_asprintf("recorded it as a %s%s", adopted_kind_noun(p->kind),
+		now->image_bytes > 0 ? ", with an image for Kata Containers" : "");
+	strv_add(changes, text);
+	struct volume_record was = *r;
+	*r = *now;
+	*now = was;
 	return true;
 }
 
@@ -555,7 +588,7 @@ static int save_facts(struct repair *p, struct volume_record *r, struct error **
 		return 0;
 	bool changed = fix_size(p, r, d, &changes);
 	changed = fix_pool(r, d, &changes) || changed;
-	changed = fix_block(p, r, &changes) || changed;
+	changed = fix_kind(p, r, &changes) || changed;
 	changed = fix_mounts(r, &view, d, &changes) || changed;
 	if (changed && records_save(p->v->records, r, err) < 0)
 		return -1;
@@ -649,12 +682,12 @@ static bool is_known(const struct repair *p, const struct state_content *content
 	return false;
 }
 
-int volumes_repair(
-	struct volumes *v, const char *id, bool block, struct repair_report *ret, struct error **err)
+int volumes_repair(struct volumes *v, const char *id, enum adopted_kind kind, struct repair_report *ret,
+	struct error **err)
 {
 	CLEANUP(state_content_done) struct state_content content = {0};
 	struct repair_report done = {0};
-	struct repair p = {.v = v, .id = id, .block = block, .report = &done};
+	struct repair p = {.v = v, .id = id, .kind = kind, .report = &done};
 
 	if (records_open(v->records, v->state_path, err) < 0)
 		return -1;

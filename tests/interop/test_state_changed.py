@@ -72,7 +72,7 @@ class Backup(Changed):
         self.kill_driver()
         status, report = self.command("check")
         self.assertEqual((status, [f["kind"] for f in report["findings"]]), (1, ["device-without-state"]))
-        self.assertEqual(self.command("check", f"-repair={made}")[0], 0)
+        self.assertEqual(self.command("check", f"-repair={made}", "-filesystem")[0], 0)
         self.start_driver()
         self.stage(made).result()
         self.publish(made).result()
@@ -210,7 +210,7 @@ class Files(Changed):
             self.assertEqual(os.path.getsize(self.path(volume)), sizes[volume])
         self.kill_driver()
         for volume in sizes:
-            self.assertEqual(self.command("check", f"-repair={volume}")[0], 0)
+            self.assertEqual(self.command("check", f"-repair={volume}", "-filesystem")[0], 0)
         self.start_driver()
         self.stage(half).result()
         self.publish(half).result()

@@ -40,10 +40,10 @@ static int refuse(const char *why, struct error **err)
 		"%s in its file system is not the image that was made there: %s", KATA_IMAGE_NAME, why);
 }
 
-int kata_image_open(int dir_fd, int *ret_fd, uint64_t *ret_bytes, struct error **err)
+static int open_image(int dir_fd, int mode, int *ret_fd, uint64_t *ret_bytes, struct error **err)
 {
 	CLEANUP(fd_closep)
-	int fd = openat(dir_fd, KATA_IMAGE_NAME, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = openat(dir_fd, KATA_IMAGE_NAME, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	struct stat dir;
 
@@ -66,6 +66,11 @@ int kata_image_open(int dir_fd, int *ret_fd, uint64_t *ret_bytes, struct error *
 	return 0;
 }
 
+int kata_image_open(int dir_fd, int *ret_fd, uint64_t *ret_bytes, struct error **err)
+{
+	return open_image(dir_fd, O_RDWR, ret_fd, ret_bytes, err);
+}
+
 int kata_image_check(int image_fd, struct error **err)
 {
 	uint8_t head[KATA_HEAD_BYTES];
@@ -74,6 +79,23 @@ int kata_image_check(int image_fd, struct error **err)
 	if (n < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "read %s", KATA_IMAGE_NAME);
 	return n == sizeof(head) && kata_layout_is_image(head) ? 0 : refuse("it has no PFN superblock", err);
+}
+
+int kata_image_find(int dir_fd, uint64_t *ret_bytes, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	uint64_t bytes = 0;
+
+	*ret_bytes = 0;
+	if (open_image(dir_fd, O_RDONLY, &fd, &bytes, err) == 0 &&
+		(fd < 0 || kata_image_check(fd, err) == 0)) {
+		*ret_bytes = bytes;
+		return 0;
+	}
+	if ((*err)->code != ERR_PRECONDITION)
+		return -1;
+	error_clear(err);
+	return 0;
 }
 
 /* The largest size to which an image of @have_bytes can grow. */

@@ -11,6 +11,26 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
+/* Of a volume whose record was lost, an administrator said which it is, perhaps wrongly, or an earlier
+ * version took it for one that the node mounts: then there would be a second writer. */
+static int refuse_other_kind(const struct volume_record *r, const struct volume_params *recorded,
+	const struct volume_params *context, struct error **err)
+{
+	if (!r->adopted)
+		return 0;
+	if (context->direct_volume && !r->direct)
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s was repaired as one that the node mounts, and its claim gives it to guests: "
+			"stop the driver on this node and repair it again with check -repair %s -direct",
+			r->id, r->id);
+	if (context->kata_containers && !recorded->kata_containers)
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s was repaired as one without the image for Kata Containers that its claim has: "
+			"stop the driver on this node and repair it again with check -repair %s -filesystem",
+			r->id, r->id);
+	return 0;
+}
+
 int volumes_stage(struct volumes *v, const struct use_request *q, struct error **err)
 {
 	CLEANUP(free_charp) char *at = NULL;
@@ -28,6 +48,8 @@ int volumes_stage(struct volumes *v, const struct use_request *q, struct error *
 	if (volumes_lock_ready(v, q->handle, /* wait_ms= */ 0, &lock, &r, err) < 0)
 		return -1;
 	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
+		return -1;
+	if (refuse_other_kind(r, &params, &context, err) < 0)
 		return -1;
 	if (volumes_settle_growth(v, r, err) < 0)
 		return -1;

@@ -98,6 +98,11 @@ void volumes_settle_direct_entry(struct volumes *v, struct volume_record *r);
 int volumes_refuse_guest(struct volumes *v, const struct volume_record *r, const struct device *d,
 	struct error **err) MUST_CHECK;
 
+/** volumes_refuse_process() - the part of volumes_refuse_guest() about processes that have the device open,
+ * whatever @r is. @d: has a path. Return: as that. */
+int volumes_refuse_process(
+	const struct volume_record *r, const struct device *d, struct error **err) MUST_CHECK;
+
 /** volumes_stat_direct() - volumes_stats() of a direct volume, which its guest answers. @r: a copy, without
  * the lock; @at: canonical path. Waits some seconds at most. Return: 0, or -1 with ERR_NOT_FOUND (not
  * published there), ERR_UNAVAILABLE (no runtime answers), or as volume_guests. */

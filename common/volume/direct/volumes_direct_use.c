@@ -107,12 +107,12 @@ static int refuse_sandboxes(struct volumes *v, const struct volume_record *r, st
 		running[0]);
 }
 
-static int refuse_process(
-	const struct volume_record *r, const struct device *d, dev_t dev, struct error **err)
+int volumes_refuse_process(const struct volume_record *r, const struct device *d, struct error **err)
 {
+	struct blockdev_info info;
 	pid_t pid;
 
-	if (blockdev_find_user(dev, &pid, err) < 0)
+	if (blockdev_stat(d->path, &info, err) < 0 || blockdev_find_user(info.dev, &pid, err) < 0)
 		return -1;
 	if (pid > 0)
 		return err_set(err, ERR_PRECONDITION, "volume %s is in use: process %d has %s open", r->id,
@@ -145,7 +145,7 @@ int volumes_refuse_guest(
 	if (mounted)
 		return err_set(
 			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, mounted->target);
-	return refuse_process(r, d, info.dev, err);
+	return volumes_refuse_process(r, d, err);
 }
 
 /* --- the end of its entry */

@@ -26,14 +26,19 @@ static void set_up(void)
 	ASSERT_OK(volumes_publish(fx.v, &publish, &err));
 }
 
-static void repair(struct repair_report *ret)
+static void repair_as(enum adopted_kind kind, struct repair_report *ret)
 {
 	struct error *err = NULL;
 
 	repair_report_done(ret);
 	fixture_stop();
 	fixture_open();
-	ASSERT_OK(volumes_repair(fx.v, mt.volume->id, false, ret, &err));
+	ASSERT_OK(volumes_repair(fx.v, mt.volume->id, kind, ret, &err));
+}
+
+static void repair(struct repair_report *ret)
+{
+	repair_as(ADOPTED_AS_FOUND, ret);
 }
 
 static void make_folder(const char *path)
@@ -113,7 +118,7 @@ START_TEST(an_inline_volume_without_its_pod_is_shown_as_left_over)
 		repair_report_done(&r);
 		fixture_stop();
 		fixture_open();
-		ASSERT_OK(volumes_repair(fx.v, id, false, &r, &err));
+		ASSERT_OK(volumes_repair(fx.v, id, ADOPTED_AS_FOUND, &r, &err));
 		checked_look();
 		checked_only(gone ? CHECK_LEFT_OVER : CHECK_STALE_TARGET, id);
 		for (size_t i = ARRAY_SIZE(folders) - 1; !gone && i > 1; i--) {
@@ -282,7 +287,7 @@ START_TEST(a_device_that_was_in_use_is_adopted_with_its_content)
 	ck_assert_int_eq(umount(mt.target), 0);
 	ck_assert_int_eq(umount(mt.staging), 0);
 	ck_assert_int_eq(unlink(full), 0);
-	repair(&r);
+	repair_as(ADOPTED_FILESYSTEM, &r);
 	ck_assert_uint_eq(strv_len(r.done), 1);
 	ck_assert_ptr_null(r.left);
 	record = mounts_record();

@@ -243,7 +243,7 @@ static void start(void)
 static void repair(void)
 {
 	repair_report_done(&report);
-	ASSERT_OK(volumes_repair(fx.v, copy_id, /* block= */ false, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, copy_id, ADOPTED_FILESYSTEM, &report, &err));
 }
 
 static void repair_and_start(void)

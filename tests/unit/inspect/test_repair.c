@@ -37,7 +37,7 @@ static void repair(const char *id)
 	struct error *err = NULL;
 
 	reopen();
-	ASSERT_OK(volumes_repair(fx.v, id, false, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, id, ADOPTED_AS_FOUND, &report, &err));
 }
 
 static void forget(const char *id)
@@ -103,7 +103,7 @@ START_TEST(while_a_driver_has_the_state_folder_nothing_is_repaired)
 	struct error *err = NULL;
 
 	fixture_restart();
-	ASSERT_FAILS(volumes_repair(second, V, false, &report, &err), ERR_UNAVAILABLE, ".lock");
+	ASSERT_FAILS(volumes_repair(second, V, ADOPTED_AS_FOUND, &report, &err), ERR_UNAVAILABLE, ".lock");
 	ASSERT_FAILS(volumes_drop_state(second, V, &report, &err), ERR_UNAVAILABLE, ".lock");
 }
 END_TEST
@@ -269,7 +269,7 @@ START_TEST(a_block_volume_is_adopted_as_one_at_once_or_later)
 
 	fixture_make_device(V, 0, OURS, SIZE);
 	reopen();
-	ASSERT_OK(volumes_repair(fx.v, V, /* block= */ true, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, V, ADOPTED_BLOCK, &report, &err));
 	ck_assert(report.done && !report.left);
 	first = record_of(V ".json");
 	ck_assert(first->block_clean && first->ever_staged);
@@ -277,7 +277,7 @@ START_TEST(a_block_volume_is_adopted_as_one_at_once_or_later)
 	fixture_make_device(W, 0, OTHERS, SIZE);
 	repair(W);
 	reopen();
-	ASSERT_OK(volumes_repair(fx.v, W, /* block= */ true, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, W, ADOPTED_BLOCK, &report, &err));
 	ck_assert(report.done && !report.left);
 	second = record_of(W ".json");
 	ck_assert(second->block_clean && second->ever_staged);
@@ -292,7 +292,7 @@ START_TEST(a_volume_that_was_made_for_files_does_not_become_a_block_volume)
 	checked_write(V, ".json", OURS, 0, SIZE);
 	fixture_make_device(V, 0, OURS, SIZE);
 	reopen();
-	ASSERT_OK(volumes_repair(fx.v, V, /* block= */ true, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, V, ADOPTED_BLOCK, &report, &err));
 	ck_assert_ptr_null(report.done);
 	ck_assert_ptr_nonnull(strstr(report.left[0], "not created as a block volume"));
 	done();
@@ -536,7 +536,7 @@ START_TEST(who_cannot_list_devices_repairs_nothing)
 	fixture_write(V ".creating", "{");
 	fx.faults.list = ERR_INTERNAL;
 	reopen();
-	ASSERT_FAILS(volumes_repair(fx.v, V, false, &report, &err), ERR_INTERNAL, "list devices");
+	ASSERT_FAILS(volumes_repair(fx.v, V, ADOPTED_AS_FOUND, &report, &err), ERR_INTERNAL, "list devices");
 	ASSERT_FAILS(volumes_drop_state(fx.v, V, &report, &err), ERR_INTERNAL, "list devices");
 	ck_assert_uint_eq(fixture_n_files(), 2);
 }

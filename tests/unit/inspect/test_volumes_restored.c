@@ -49,7 +49,7 @@ START_TEST(volume_with_content_is_not_taken_for_unfinished)
 
 	fixture_stop();
 	fixture_open();
-	ASSERT_OK(volumes_repair(fx.v, id, false, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, id, ADOPTED_AS_FOUND, &report, &err));
 	ck_assert_msg(!report.left, "%s", report.left ? report.left[0] : "");
 	ck_assert_uint_eq(strv_len(report.done), 1);
 	repair_report_done(&report);
