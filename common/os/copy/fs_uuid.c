@@ -167,3 +167,14 @@ int fs_set_uuid(const char *fstype, const char *device, const char *uuid, int ti
 		return change_xfs(device, uuid, deadline_ns, err);
 	return err_set(err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
 }
+
+int fs_finish_uuid(
+	const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
+{
+	CLEANUP(error_freep) struct error *not_mounted = NULL;
+
+	if (!str_eq(fstype, "xfs") || replay_xfs_log(device, &not_mounted) == 0 ||
+		!is_for_xfs_db(not_mounted))
+		return 0;
+	return fs_set_uuid(fstype, device, uuid, timeout_ms, err);
+}

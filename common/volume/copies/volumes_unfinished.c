@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/copy/fs_uuid.h"
 #include "os/fs.h"
 #include "volume/copies/copy_completion.h"
 #include "volume/volumes_private.h"
@@ -48,6 +49,21 @@ int volumes_find_content(
 	return 0;
 }
 
+/* A power cut can leave the UUID in the superblock and another one in the log, so that the kernel does not
+ * mount the copy. The host does not mount what a guest may have. */
+static int finish_uuid(
+	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err)
+{
+	CLEANUP(free_charp) char *found = NULL;
+
+	if (!r->fs_uuid || r->direct)
+		return 0;
+	if (volumes_recognise(r, d->path, &found, err) < 0 ||
+		fs_finish_uuid(found, d->path, r->fs_uuid, v->mkfs_timeout_ms, err) < 0)
+		return err_wrap(err, "the UUID of the copy was not set completely");
+	return 0;
+}
+
 int volumes_copy_completion(
 	struct volumes *v, const struct volume_record *r, enum copy_completion *ret, struct error **err)
 {
@@ -60,7 +76,9 @@ int volumes_copy_completion(
 	/* one without a mode holds nothing yet, and devices in memory hold nothing at all */
 	if (!d || !d->path || d->raw || !r->identity)
 		return 0;
-	return copy_completion_look(r, source ? source->fs_uuid : NULL, d->path, ret, err);
+	if (copy_completion_look(r, source ? source->fs_uuid : NULL, d->path, ret, err) < 0)
+		return -1;
+	return *ret == COPY_FINISHED ? finish_uuid(v, r, d, err) : 0;
 }
 
 /* Makes a finished copy ready. Its device decides about size and file system, since both may have changed

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies whose record says that they are being made: those that were cut off are undone, those that were
  * finished are kept, also if the state folder is older than the device. */
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -12,11 +14,13 @@
 #include "os/spawn.h"
 #include "unit/volume/content.h"
 #include "unit/volume/mounts.h"
+#include "unit/xfs_log.h"
 #include "volume/copies/copy_completion.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
 #define SIZE         MIB(32)
+#define XFS_SIZE     MIB(320)
 #define DATA         'd'
 #define NEW          'n'
 #define OLD          'o'
@@ -39,6 +43,7 @@ static enum place die_at, back_up_at;
 static bool dead;
 static unsigned skipped; /* how often that place is passed before */
 static struct error *err;
+static const char *fs_type = "ext4";
 static struct strmap parameters;
 static char copy_id[VOLUME_ID_MAX + 1];
 static char *copy_staging;
@@ -157,7 +162,7 @@ static void stage(const char *id, const char *path)
 	const struct use_request s = {.handle = id,
 		.staging_path = path,
 		.block = kind->block,
-		.fs_type = kind->block ? "" : "ext4",
+		.fs_type = kind->block ? "" : fs_type,
 		.context = &no_context};
 
 	ASSERT_OK(volumes_stage(fx.v, &s, &err));
@@ -165,11 +170,11 @@ static void stage(const char *id, const char *path)
 
 static struct volume_request request(const char *name)
 {
-	struct volume_request q = fixture_request(name, SIZE);
+	struct volume_request q = fixture_request(name, str_eq(fs_type, "xfs") ? XFS_SIZE : SIZE);
 
 	q.parameters = &parameters;
 	q.block = kind->block;
-	q.fs_type = kind->block ? NULL : "ext4";
+	q.fs_type = kind->block ? NULL : fs_type;
 	return q;
 }
 
@@ -483,6 +488,29 @@ START_TEST(damaged_file_makes_no_copy_ready)
 }
 END_TEST
 
+/* A power cut in the middle of xfs_db: its log is as that of the source. */
+START_TEST(copy_with_the_uuid_of_its_source_in_its_log_becomes_one_that_can_be_mounted)
+{
+	CLEANUP(free_charp) char *log = NULL;
+
+	fs_type = "xfs";
+	make_source(&kinds[0]);
+	cut_off(COMPLETE, make_copy);
+	CLEANUP(device_freep) struct device *d = fixture_device(copy_id);
+	CLEANUP(fd_closep) int from = open(mt.device->path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(fd_closep) int to = open(d->path, O_WRONLY | O_CLOEXEC);
+	const struct fs_extent at = xfs_log_of(from);
+	log = x_malloc(at.length_bytes);
+	ck_assert_int_eq(pread(from, log, at.length_bytes, (off_t)at.at_bytes), at.length_bytes);
+	ck_assert_int_eq(pwrite(to, log, at.length_bytes, (off_t)at.at_bytes), at.length_bytes);
+	ck_assert_int_eq(fsync(to), 0);
+	fd_closep(&from);
+	fd_closep(&to);
+	start();
+	assert_ready();
+}
+END_TEST
+
 static void make_group(void)
 {
 	CLEANUP(volume_info_freep) struct volume_info *other = NULL;
@@ -556,4 +584,5 @@ FIXTURE_MAIN("copies_unfinished", set_up, start_undoes_copies_that_were_cut_off_
 	call_that_comes_again_makes_a_copy_that_was_cut_off,
 	copies_are_kept_that_were_finished_after_the_backup,
 	copies_of_which_that_is_not_known_are_kept_and_reported, damaged_file_makes_no_copy_ready,
+	copy_with_the_uuid_of_its_source_in_its_log_becomes_one_that_can_be_mounted,
 	group_is_kept_as_a_whole_or_undone, group_is_kept_that_was_finished_after_the_backup)

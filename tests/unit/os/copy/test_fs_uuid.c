@@ -10,9 +10,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/copy/fs_detached.h"
 #include "os/fs.h"
 #include "os/spawn.h"
 #include "unit/os/copy/fixture.h"
+#include "unit/xfs_log.h"
 
 #define UUID  "2f9b3c1e-0d4a-4b6e-9a53-7c1d2e3f4a5b"
 #define OTHER "00000000-0000-4000-8000-000000000001"
@@ -160,6 +162,30 @@ START_TEST(a_change_that_was_ended_is_repeated)
 }
 END_TEST
 
+/* A power cut has kept the new UUID in the superblock, and the old one in the log. */
+START_TEST(a_log_with_the_old_uuid_is_written_again)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = make_unmounted("xfs");
+	const struct fs_extent log = xfs_log_of(d.disk.fd);
+	CLEANUP(free_charp) char *old = x_malloc(log.length_bytes);
+	int dir_fd;
+
+	ck_assert_int_eq(pread(d.disk.fd, old, log.length_bytes, (off_t)log.at_bytes), log.length_bytes);
+	ASSERT_OK(fs_set_uuid("xfs", d.disk.path, UUID, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_finish_uuid("xfs", d.disk.path, UUID, TIMEOUT_MS, &err));
+	ck_assert_int_eq(pwrite(d.disk.fd, old, log.length_bytes, (off_t)log.at_bytes), log.length_bytes);
+	ck_assert_int_eq(fsync(d.disk.fd), 0);
+	ASSERT_FAILS(fs_open_detached("xfs", d.disk.path, /* readonly= */ true, &dir_fd, &err), ERR_INTERNAL,
+		d.disk.path);
+	ASSERT_OK(fs_finish_uuid("xfs", d.disk.path, UUID, TIMEOUT_MS, &err));
+	check_uuid(&d, UUID);
+	fixture_check_clean(&d);
+	ASSERT_OK(fs_open_detached("xfs", d.disk.path, /* readonly= */ true, &dir_fd, &err));
+	ASSERT_OK(fs_close_detached(dir_fd, d.disk.path, &err));
+}
+END_TEST
+
 /* The kernel does not mount it for another reason, of which xfs_db knows nothing. */
 START_TEST(a_damaged_xfs_is_no_copy)
 {
@@ -248,6 +274,6 @@ END_TEST
 SCRATCH_MAIN("os/copy/fs_uuid", a_uuid_is_changed_as_often_as_wanted,
 	only_the_superblocks_of_a_clean_ext4_are_changed,
 	an_ext4_with_a_deleted_file_that_was_open_is_checked, what_is_in_use_is_left_alone,
-	a_change_that_was_ended_is_repeated, a_damaged_xfs_is_no_copy, malformed_requests_are_refused,
-	a_program_that_changes_nothing_is_noticed, a_program_that_fails_is_named,
-	errors_that_need_a_decision_are_reported)
+	a_change_that_was_ended_is_repeated, a_log_with_the_old_uuid_is_written_again,
+	a_damaged_xfs_is_no_copy, malformed_requests_are_refused, a_program_that_changes_nothing_is_noticed,
+	a_program_that_fails_is_named, errors_that_need_a_decision_are_reported)
