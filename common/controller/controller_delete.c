@@ -482,9 +482,10 @@ static bool is_record_of(const struct pmem_volume *record, const char *handle)
 	return !record->handle || str_eq(record->handle, handle);
 }
 
-/* What has the ID is a snapshot where a volume is to be deleted, or the reverse: then no node has what is to
- * be deleted. A record that the controller's own calls made decides. Without one the node that the ID names
- * does; an ID that names no node is that of a volume, whatever nodes report. */
+/* Whether the ID is that of a snapshot although a volume is to be deleted, or the reverse: then no node has
+ * the volume or snapshot that is to be deleted. A record that the controller's own calls made decides.
+ * Without such a record the report of the node that the ID names decides; an ID that names no node is that of
+ * a volume, whatever nodes report. */
 static bool is_of_other_kind(const struct delete *op)
 {
 	const struct pmem_volume *r = op->record;
@@ -508,7 +509,8 @@ static bool is_of_other_kind(const struct delete *op)
 	return !is_known && is_other;
 }
 
-/* Of a snapshot that is recorded or reported; NULL: none is known. Borrowed for the call. */
+/* Finds the group of the snapshot in its record or, if it has none, in the reports of nodes. Return: ID of
+ * the group, borrowed for the call; NULL: no group is known. */
 static const char *group_of(const struct delete *op)
 {
 	struct node_hit *hits;
@@ -521,8 +523,9 @@ static const char *group_of(const struct delete *op)
 	return group;
 }
 
-/* A group is deleted as a whole, and nothing else with it. One that a report made known may have lost its
- * group with its state file. */
+/* A group is deleted as a whole, and nothing else with it. If no group of a snapshot is known, it is deleted
+ * with any group when it has no record or one that was made from a report: its node may have lost the state
+ * file that named the group. */
 static int check_group(const struct delete *op, struct error **err)
 {
 	const char *group = op->snapshot ? group_of(op) : NULL;
@@ -535,8 +538,8 @@ static int check_group(const struct delete *op, struct error **err)
 		err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s", op->id, op->group);
 }
 
-/* The nodes that only their PmemNodes can say of that they have no copy: those that have not registered.
- * @ret: strv_free(); NULL: none, or objects do not matter. */
+/* Finds the nodes that have not registered, so that only their PmemNodes can show that they have no copy.
+ * Return: strv_free(); NULL: there are none, or PmemNodes cannot show that of this volume. */
 static char **find_silent(const struct delete *op)
 {
 	const struct controller *c = op->controller;
@@ -555,7 +558,8 @@ static char **find_silent(const struct delete *op)
 	return silent;
 }
 
-/* The record is read again after the objects: a node that got a copy before its object was read is in it. */
+/* Reads the record again after the PmemNodes: a node that got a copy before its PmemNode was read is in the
+ * record by then. */
 static void on_nodes_read(void *user, struct recorded_nodes *recorded)
 {
 	struct delete *op = user;

@@ -8,8 +8,8 @@
 #include "base/str.h"
 
 struct recorded_nodes {
-	char **node_ids; /* strv: those whose PmemNode says that their volumes are recorded */
-	char **until;    /* strv: until when each one says so */
+	char **node_ids; /* strv: nodes whose PmemNode says until when their volumes are recorded */
+	char **until;    /* strv: that time of each node */
 	size_t n_reading;
 	recorded_nodes_fn fn;
 	void *user;
@@ -40,7 +40,8 @@ void recorded_nodes_read(const struct controller *c, char *const *node_ids, reco
 	struct recorded_nodes *r = x_malloc(sizeof(*r));
 	size_t n = strv_len(ids) > RECORDED_NODES_MAX ? 0 : strv_len(ids);
 
-	/* one more, so that the last answer does not end the work before all are asked */
+	/* counts this function, too: an answer that comes at once must not end the work before all nodes are
+	 * asked */
 	*r = (struct recorded_nodes){.n_reading = n + 1, .fn = fn, .user = user};
 	for (size_t i = 0; i < n; i++)
 		records->read_node(records->self, ids[i], on_node, r);

@@ -14,7 +14,8 @@ void recorded_volumes_note(struct recorded_volumes *r, const struct pmem_volume 
 		snprintf(r->newest, sizeof(r->newest), "%s", record->meta.created);
 }
 
-/* A volume of a region that is not complete may be missing in the report. */
+/* Whether the report has all volumes of the node. Those in a region that is not complete may be missing in
+ * it. */
 static bool reports_all(const struct node_report *report)
 {
 	for (size_t i = 0; i < report->n_pools; i++) {
@@ -24,13 +25,15 @@ static bool reports_all(const struct node_report *report)
 	return report->has_inventory;
 }
 
-/* One that is being erased was deleted by a call, and inline volumes have no records. */
+/* Whether a record must exist before the node counts as recorded. Volumes that are being erased were deleted
+ * by a call, and inline volumes never have records. */
 static bool needs_record(const struct volume_report *v)
 {
 	return !v->is_inline && v->phase != PHASE_ERASING && !volume_id_has_node(v->id);
 }
 
-/* A record with another handle is of another volume with the same key. */
+/* Whether the volume has a record that names the node. A record with another handle belongs to another volume
+ * with the same key. */
 static bool is_recorded(const struct pmem_volume *record, const char *handle, const char *node_id)
 {
 	return record && str_eq(record->handle, handle) && pmem_volume_has_node(record, node_id);
@@ -43,7 +46,7 @@ const char *recorded_volumes_until(const struct recorded_volumes *r, const struc
 
 	if (!reports_all(report))
 		return NULL;
-	/* the report itself: replies that it does not show yet make no difference */
+	/* only volumes in the report itself count, without changes that replies have shown since */
 	for (size_t i = 0; i < report->n_volumes; i++) {
 		const struct volume_report *v = &report->volumes[i];
 

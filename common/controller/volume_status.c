@@ -22,7 +22,7 @@ struct tally {
 	size_t n_lost;
 };
 
-/* What is wrong with a copy. Borrowed. */
+/* The copy whose health the condition of the volume describes, and its node. Borrowed. */
 struct ailing {
 	const struct node *node;
 	const struct volume_health *health; /* NULL: nothing is wrong with any */
@@ -128,7 +128,8 @@ static bool is_lost(const struct volume_view *view, const struct pmem_volume *re
 	return fate == FATE_UNKNOWN ? pmem_volume_is_lost(record, node_id) : fate == FATE_LOST;
 }
 
-/* What a copy shows that cannot be asked for. */
+/* Counts a copy on a node that is not live, out of service or unknown: only the record and the Node object
+ * tell its state. Return: phase of the copy in the status. */
 static const char *count_absent(struct tally *t, const struct volume_view *view,
 	const struct pmem_volume *record, const char *node_id)
 {
@@ -274,8 +275,9 @@ static uint64_t find_report(const struct pmem_volume *record, const struct node_
 	return node_hit_is_noted(hit) ? 0 : report->number;
 }
 
-/* Whether another volume of that node is shown: the definition of the object has one copy per node. What is
- * erased may be left over from an earlier volume of that name. @hits: those of a node stand together */
+/* Whether another volume of that node is shown: the definition of the object has one copy per node. A copy
+ * that is being erased is shown only if the node has no other one: it may be left over from an earlier volume
+ * of that name. @hits: those of a node stand together */
 static bool is_shadowed(const struct node_hit *hits, size_t n, size_t i)
 {
 	bool erasing = hits[i].volume->phase == PHASE_ERASING;
@@ -371,7 +373,8 @@ static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 	}
 }
 
-/* What is to be done with a volume that was deleted while its node was lost. Return: caller frees. */
+/* Explains to the user how to erase or to keep a volume that was deleted while its node was lost. Return:
+ * caller frees. */
 static char *explain_return(const struct pmem_volume *v)
 {
 	if (v->snapshot)

@@ -9,14 +9,14 @@
 #include "nodes/node_table.h"
 #include "resources/pmem_volume.h"
 
-/* What is known of a node that does not report and whose Node object the watch does not show. */
+/* Knowledge about a node that does not report and whose Node object the watch does not show. */
 enum node_fate {
 	FATE_UNKNOWN, /* what the record says stays */
 	FATE_PRESENT, /* there is a Node object */
 	FATE_LOST,
 };
 
-/* What is known of nodes; borrowed. */
+/* Sources of knowledge about nodes, from which the status of a volume is computed; all borrowed. */
 struct volume_view {
 	const struct node_table *nodes;
 	const struct cluster_nodes *cluster;
@@ -58,6 +58,6 @@ size_t volume_status_holders(const struct pmem_volume *record, const struct node
  * filled. */
 bool volume_status_is_filling(const struct pmem_volume *record, const struct node_table *nodes);
 
-/** volume_status_is_noted() - whether a reply has said what a node has of the volume with @key, for example
- * that a copy was deleted, and no report has shown it yet. */
+/** volume_status_is_noted() - whether a reply of a node has changed its copy of the volume with @key, for
+ * example deleted it, and no report of the node has shown that yet. */
 bool volume_status_is_noted(const struct node_table *table, const char *key);

@@ -20,8 +20,9 @@
 #define TIMEOUT_MS  10000
 #define BODY_MAX    (1U << 20)
 
-/* Objects in which nothing has changed but until when volumes are recorded, which may be all of them: it is a
- * small part of REPORT_WRITES_PER_S (controller_kube.c), and as many as that are due at each look. */
+/* Limits for writes that change only the time until which volumes are recorded, since that may change in all
+ * objects at once. The rate is a small part of REPORT_WRITES_PER_S (controller_kube.c); the burst has as many
+ * writes as the rate allows between two looks at all nodes. */
 #define RECORDED_PER_S 4
 #define RECORDED_BURST 240
 
@@ -47,7 +48,7 @@ struct node_objects {
 	uint64_t start_ns;
 	uint64_t looked_ns; /* when all nodes were looked at last */
 	struct bucket recorded;
-	bool failing; /* which is in the log */
+	bool failing; /* requests fail, which was logged once */
 };
 
 static uint64_t table_now(const struct node_objects *o)
@@ -238,7 +239,8 @@ static bool is_gone(const struct node_objects *o, const struct node *node, const
 	       table_now(o) >= seen_ns + NODE_OBJECTS_GONE_NS;
 }
 
-/* A node that is not there any more may come back with other volumes. */
+/* Sets in @n until when the volumes of the node are recorded. A node that is neither live nor in the cluster
+ * gets no time: it may come back with other volumes. */
 static void show_recorded(const struct node_objects *o, const char *node_id, const struct node *node,
 	const struct pmem_node *observed, struct pmem_node *n)
 {
@@ -253,7 +255,8 @@ static void show_recorded(const struct node_objects *o, const char *node_id, con
 	n->recorded_until = x_strdup(until);
 }
 
-/* What the object of @node_id should show; NULL: nothing can be said yet, or there is no such node. */
+/* Makes the object that @node_id should have. Return: pmem_node_free(); NULL: nothing can be said yet, or
+ * there is no such node. */
 static struct pmem_node *find_wanted(
 	const struct node_objects *o, const char *node_id, const struct pmem_node *observed)
 {
@@ -371,7 +374,8 @@ static bool spec_differs(const struct pmem_node *wanted, const struct pmem_node 
 	return !str_eq(wanted->node, observed->node) || !str_eq(wanted->driver, observed->driver);
 }
 
-/* That volumes are not recorded is written at once. */
+/* Whether the object has to be written. If only the time differs until which volumes are recorded, another
+ * time is written at a limited rate; that there is none any more is written at once. */
 static bool differs(struct node_objects *o, const struct pmem_node *wanted, const struct pmem_node *observed)
 {
 	if (!pmem_node_equal(wanted, observed))
@@ -425,9 +429,9 @@ static void object_changed(void *user, const char *key, const void *old, const v
 				F_STR("object", key));
 		return;
 	}
-	/* What was deleted is made again with the next look at all: a write at once would keep the definition
-	 * from being deleted, which waits until there are no objects (apiextensions-apiserver, crdFinalizer).
-	 */
+	/* A deleted object is made again only with the next look at all nodes: the API server deletes the
+	 * definition when there are no objects left (apiextensions-apiserver, crdFinalizer), which a write at
+	 * once would prevent. */
 	if (!new)
 		return;
 	work_queue_add(o->queue, n->node);

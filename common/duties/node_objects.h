@@ -4,16 +4,16 @@
  * (resources/pmem_node.h).
  *
  * Only the leader has this duty. An object is written when what it shows has changed, at most every
- * NODE_OBJECTS_INTERVAL_NS, and never for a heartbeat alone. That the volumes of a node are not recorded any
- * more (recorded_volumes.h) is written like that, too; that they are so until another time, with the look at
- * all nodes, of a few objects at a time. A node whose lease has ended becomes
+ * NODE_OBJECTS_INTERVAL_NS, and never for a heartbeat alone. So is an object whose volumes are not all
+ * recorded any more (recorded_volumes.h). If only the time changes until which they are recorded, the object
+ * is written with the look at all nodes, a few objects at a time. A node whose lease has ended becomes
  * Ready=Unknown; so does one that has not registered with this controller NODE_OBJECTS_START_NS after the
  * duty began. The object of such a node is deleted when the node has not registered for NODE_OBJECTS_GONE_NS
  * and the cluster has neither its Node nor its driver, unless it shows volumes, also such as are being
- * erased. All times are those of this process's clock, never those that others wrote. What another program
- * has written into the fields of an object is overwritten; an object with another spec, which cannot be
- * changed, is deleted. What was deleted is made again with the next look at all nodes, once a minute.
- * Threads: the loop's; nothing blocks.
+ * erased. All times are those of this process's clock, never those that others wrote. Fields of an object
+ * that another program has changed are overwritten; an object with another spec, which cannot be changed, is
+ * deleted. A deleted object is made again with the next look at all nodes, once a minute. Threads: the
+ * loop's; nothing blocks.
  */
 #pragma once
 
@@ -41,11 +41,11 @@ struct node_objects_config {
 	const char *driver_name;
 	struct node_table *nodes;
 	const struct cluster_nodes *cluster;
-	/* The watch shows an object of @node_id that was made or changed; NULL: not needed. */
+	/* Called when the watch shows an object of @node_id that was made or changed; NULL: not needed. */
 	void (*shown)(void *user, const char *node_id);
 	void *shown_user;
-	/* Until when the volumes of @node are recorded, as of volume_objects_recorded_until(); NULL: that is
-	 * not known. */
+	/* Returns until when the volumes of @node are recorded, as volume_objects_recorded_until(). Without
+	 * this function objects keep the time that they show. */
 	const char *(*recorded)(void *user, const struct node *node, const char *shown);
 	void *recorded_user;
 	struct bucket

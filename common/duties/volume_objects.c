@@ -809,7 +809,8 @@ size_t volume_objects_pending(const struct volume_objects *o)
 	return work_queue_pending(o->queue) + fair_turns_waiting(o->turns);
 }
 
-/* There are as many as volumes. What is written later is read again before it is deleted. */
+/* Frees fields of an object in the informer's memory, which has one object per volume. The fields are not
+ * needed there: before the duty writes or deletes an object, it reads it again from the API. */
 static void trim_record(void *object)
 {
 	struct pmem_volume *v = object;

@@ -17,8 +17,8 @@
  *
  * Reads and writes that follow from reports wait for a token, of which each node has a share (fair_turns.h);
  * then the last state is written. A node that has REPORTED_LIMIT_RECORDS records because of its reports only
- * gets no more. What follows from calls, the specification and the end of records that calls have made, does
- * not wait.
+ * gets no more. Writes that follow from calls do not wait: those of the specification, and the release of
+ * records that calls have made.
  *
  * That a record is absent is concluded from a read that began after the informer did not have it. A record is
  * left alone while this process works on a call for the volume; other replicas exclude each other by
@@ -36,9 +36,10 @@
 #include "net/core/log_quota.h"
 #include "pacing/bucket.h"
 
-/* What a call to a node may have begun is in its report by then, as controllers wait no longer for an answer
- * (controller.c). Only the zeroing of a very large growth goes on for longer: then the recorded size is that
- * before the growth until the next call or report. */
+/* Time without a write to a record after which the reports of nodes correct it. The outcome of a call to a
+ * node is in the report of the node by then, as controllers do not wait longer for an answer (controller.c).
+ * Only the zeroing of a very large growth goes on for longer: then the recorded size is that before the
+ * growth until the next call or report. */
 #define VOLUME_OBJECTS_SETTLED_NS 600000000000ULL
 
 /* Writes per second that follow from the reports of one node: a volume that is made or deleted changes what
@@ -84,9 +85,10 @@ void volume_objects_tick(struct volume_objects *o);
  * Valid as long as @o. */
 struct record_list volume_objects_records(struct volume_objects *o);
 
-/** volume_objects_recorded_until() - until when the volumes of @node are recorded (recorded_volumes.h), by
- * the records as the informer has them. @shown: what its PmemNode says, or NULL; returned while the first
- * list is not complete. Return: borrowed from @o or @shown; NULL: they are not. */
+/** volume_objects_recorded_until() - find out until when the volumes of @node are recorded
+ * (recorded_volumes.h), by the records that the informer has. @shown: the time that its PmemNode shows, or
+ * NULL; it is returned while the first list is not complete. Return: borrowed from @o or @shown; NULL: not
+ * all volumes are recorded. */
 const char *volume_objects_recorded_until(
 	struct volume_objects *o, const struct node *node, const char *shown);
 

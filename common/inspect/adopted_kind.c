@@ -48,7 +48,8 @@ static void forget_kind(struct volume_record *r)
 	r->block_clean = false;
 }
 
-/* @replay: the log of the file system is. The name of an image may be in there only. */
+/* Looks for an image in the file system. @replay: whether its log is replayed, since the name of the image
+ * may be only in the log */
 static int find_image(
 	const char *fs_type, const char *device, bool replay, uint64_t *ret_bytes, struct error **err)
 {

@@ -20,7 +20,7 @@
 struct repair {
 	struct volumes *v;
 	const char *id;
-	enum adopted_kind kind; /* as which it is adopted */
+	enum adopted_kind kind; /* the kind as which the volume is adopted */
 	bool snapshot;          /* it is a snapshot: its damaged file was set aside */
 	struct repair_report *report;
 };
@@ -200,9 +200,10 @@ static bool repair_has_device(const struct repair *p)
 	return false;
 }
 
-/* Nothing may use it meanwhile, for what uses it may be its real owner, or a guest, which opens nothing
- * exclusively. A copy that shows that it was not finished is to be erased. @ret_found: what is recognised on
- * it */
+/* Recognises the content of the device. It fails if a process uses the device, which may be its real owner or
+ * a guest; guests do not open it exclusively, so that all processes are searched. If the device has the mark
+ * of an unfinished copy, @r gets the phase in which it is erased. @ret_found: the content, as
+ * volumes_recognise() */
 static int look_at_device(
 	struct repair *p, struct volume_record *r, struct device *d, char **ret_found, struct error **err)
 {
@@ -219,7 +220,8 @@ static int look_at_device(
 	return unfinished ? 0 : volumes_recognise(r, d->path, ret_found, err);
 }
 
-/* @ret_found: what is recognised on its device */
+/* Finds out size and kind of the volume from its device. @ret_found: content of the device, as
+ * volumes_recognise() */
 static int settle_kind(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -514,9 +516,8 @@ static bool is_same_kind(const struct volume_record *a, const struct volume_reco
 	       a->image_bytes == b->image_bytes && str_eq(a->fs_type, b->fs_type);
 }
 
-/* Only for a device whose state was lost it is not known what it was: all others are recorded as they were
- * created.
- */
+/* Changes the kind of a volume to that which the administrator names. Only a volume whose state was lost can
+ * have a wrong kind: all others are recorded as they were created. */
 static bool fix_kind(struct repair *p, struct volume_record *r, char ***changes)
 {
 	CLEANUP(volume_record_freep) struct volume_record *now = NULL;

@@ -24,7 +24,7 @@ struct kube_meta {
 	struct kube_pairs labels;
 	struct kube_pairs annotations;
 	char *owner_uid;   /* of the owner that controls it; NULL: it has none */
-	char *created;     /* by the clock of the API server, as kube_time_format() */
+	char *created;     /* creation time by the clock of the API server, as kube_time_format() */
 	bool deleting;     /* has a deletionTimestamp */
 	bool is_packed;    /* by kube_object_pack() */
 	char **finalizers; /* strv */
@@ -101,8 +101,8 @@ bool kube_is_name(const char *name);
 /** kube_time_format() - format @seconds since 1970 as Time, "2006-01-02T15:04:05Z". */
 void kube_time_format(int64_t seconds, char out[static KUBE_SECONDS_LEN + 1]);
 
-/** kube_time_valid() - whether @text has the form of kube_time_format(): texts of that form are in the order
- * of the times. NULL has not. */
+/** kube_time_valid() - whether @text has the form of kube_time_format(). strcmp() compares times in that
+ * form. NULL is not valid. */
 bool kube_time_valid(const char *text);
 
 #define KUBE_TIME_LEN 27

@@ -88,7 +88,8 @@ struct node_read {
 	void *user;
 };
 
-/* An object with another spec was not written by a controller for that node. */
+/* Passes on the PmemNode. An object whose spec names another node is ignored: no controller has written it
+ * for this one. */
 static void on_node(void *user, unsigned status, struct span body, const struct error *error)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -64,8 +64,9 @@ struct pmem_node {
 	uint64_t n_erasing;
 	uint64_t n_missing;
 	uint64_t n_damaged;
-	/* Each volume of the report whose ID names no node has a record that names the node; NULL: one has
-	 * none, or that is not known. It counts for records that were created until then. */
+	/* Time until which volumes are recorded: each volume of the report whose ID names no node has a
+	 * record that names the node, among the records that were created until then. NULL: a volume has no
+	 * such record, or that is not known. */
 	char *recorded_until;
 	char **new_volumes; /* strv: names of volumes that were made lately, and that count in the regions */
 	struct pmem_region *regions;
@@ -87,8 +88,8 @@ char *pmem_node_object_name(const char *node_id, const char *driver_name);
 struct pmem_region *pmem_node_add_region(struct pmem_node *n, const char *name);
 
 /** pmem_node_equal() - whether both show the same. The time of the last contact and those of conditions do
- * not count, since they follow from the rest; neither do names of new volumes, which become old, and up to
- * when volumes are recorded, which does not depend on the node alone. */
+ * not count, since they follow from the rest; neither do the names of new volumes, which become old, and the
+ * time until which volumes are recorded, which does not depend on the node alone. */
 bool pmem_node_equal(const struct pmem_node *a, const struct pmem_node *b);
 
 /**

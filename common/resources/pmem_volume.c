@@ -11,7 +11,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 
-/* Of the nodes in the text for people. */
+/* Largest number of nodes, and of bytes, in the text that names the nodes for people. */
 #define LOCATION_NODES 4
 #define LOCATION_MAX   4096
 /* apimachinery, pkg/util/validation */

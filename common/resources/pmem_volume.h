@@ -39,7 +39,7 @@
 /* spec.origin of a volume that a node has reported and no record knew. */
 #define PMEM_VOLUME_REPORTED "Reported"
 
-/* What a node has of the volume. */
+/* The copy of the volume on one node. */
 struct pmem_volume_copy {
 	char *node;
 	char *phase;

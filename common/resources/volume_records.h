@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volume_records.h - how the records of volumes (pmem_volume.h) are read and written: as PmemVolume objects;
- * and how it is read what is shown of a node (pmem_node.h). Tests have other implementations.
+ * volume_records.h - reads and writes the records of volumes (pmem_volume.h), which are PmemVolume objects,
+ * and reads the PmemNode of a node (pmem_node.h). Tests have other implementations.
  *
- * Each write carries the version that was read, and fails when the record has changed since. What a write
- * that failed otherwise has done is not known. Threads: the loop's; nothing blocks.
+ * Each write carries the version that was read, and fails when the record has changed since. If a write fails
+ * for another reason, it is not known whether the record was changed. Threads: the loop's; nothing blocks.
  */
 #pragma once
 
@@ -26,7 +26,8 @@ enum volume_record_write {
  * it is another version; ERR_NOT_FOUND: it was written, but has gone; that is a success of RECORD_RELEASE. */
 typedef void (*volume_record_fn)(void *user, struct pmem_volume *record, const struct error *error);
 
-/** @node: taken by the callee; NULL: there is no PmemNode of that node, or it could not be read. */
+/** shown_node_fn - gets the result of read_node(). @node: taken over; NULL: the node has no PmemNode, or it
+ * could not be read. */
 typedef void (*shown_node_fn)(void *user, struct pmem_node *node);
 
 struct volume_records {
@@ -36,7 +37,7 @@ struct volume_records {
 	/* @record: borrowed for this call only. @fn: as of read() */
 	void (*write)(void *self, enum volume_record_write what, const struct pmem_volume *record,
 		volume_record_fn fn, void *user);
-	/* The PmemNode of @node_id, as the leader has written it last. @fn: as of read() */
+	/* Reads the PmemNode of @node_id, as the leader has written it last. @fn: as of read() */
 	void (*read_node)(void *self, const char *node_id, shown_node_fn fn, void *user);
 	void *self;
 };

@@ -27,7 +27,8 @@
 #define MAKE_PIECE_MS   500
 /* A device is made in less: what takes longer is not to hold more threads. */
 #define SLOW_NS (2 * NS_PER_S)
-/* What takes longer hangs, or is something so large that others are better made later. */
+/* An operation on devices that takes longer hangs, or handles a device so large that new volumes are better
+ * refused until it has finished. */
 #define HANGS_NS (20 * NS_PER_S)
 
 static int check_request(const struct volume_request *q, struct volume_params *ret, struct error **err)
@@ -234,7 +235,8 @@ void volumes_close_creation(struct creation *c)
 	free(c);
 }
 
-/* Of a copy, what its source does not have is zeroed when it is filled. */
+/* Whether pods or guests read the device itself, so that all of it must be zeroed. Parts of a copy that its
+ * source does not fill are zeroed when the copy is filled. */
 static bool is_seen_raw(const struct creation *c)
 {
 	return c->block || volume_record_is_seen_raw(c->r);
@@ -559,7 +561,8 @@ static void find_pools(struct volumes *v, const struct pool_request *q, struct p
 	pthread_mutex_unlock(&v->shared.mutex);
 }
 
-/* What was seen last may be old: a pool that grew since must not send the pod elsewhere. */
+/* Chooses pools with room for the volume. If none has room, devices are listed again: a pool may have grown
+ * since the last listing, and then the pod must not be sent to another node. */
 static int choose_pools(struct volumes *v, const struct creation *c, const struct volume_request *q,
 	struct pool_choice *ret, struct error **err)
 {

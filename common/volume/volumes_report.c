@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is reported of volumes, from memory and without waiting: operations in progress, capacity, and what
- * the central controller gets. */
+/* Reports about volumes, which are made from memory and without waiting: operations in progress, the
+ * capacity, and the report for the central controller. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static bool takes_new(const struct volumes *v, const struct device_pool *p)
 	       !failing_pools_avoids(device_view_failing_pools(v->device_view), p->uuid, clock_ns());
 }
 
-/* What can be made in @p now. A closed pool is of the other device mode. */
+/* The capacity that is available in @p now. A closed pool belongs to the other device mode and has none. */
 static struct capacity pool_capacity(const struct volumes *v, const struct device_pool *p)
 {
 	if (p->closed)

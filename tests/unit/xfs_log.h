@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xfs_log.h - where the log of an xfs lies, for tests that change it.
+ * xfs_log.h - finds the log of an xfs, for tests that change it.
  */
 #pragma once
 
@@ -18,7 +18,8 @@ static inline uint64_t xfs_number(const uint8_t *at, size_t n)
 	return number;
 }
 
-/** xfs_log_of() - by the superblock on the device @fd (fs/xfs/libxfs/xfs_format.h, struct xfs_dsb). */
+/** xfs_log_of() - read place and size of the log from the superblock on the device @fd
+ * (fs/xfs/libxfs/xfs_format.h, struct xfs_dsb). */
 static inline struct fs_extent xfs_log_of(int fd)
 {
 	uint8_t super[512];

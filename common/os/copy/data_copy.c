@@ -63,7 +63,8 @@ struct worker {
 	uint8_t *piece; /* PIECE_BYTES, at the beginning of a page, as O_DIRECT wants it; zero at first */
 };
 
-/* What the threads of one call share. Guarded by the mutex, but for what is set once. */
+/* State that the threads of one call share. The mutex guards all members that change after the threads were
+ * started. */
 struct job {
 	struct worker workers[THREADS]; /* the first is the caller */
 	const struct data_copy *c;
@@ -307,7 +308,8 @@ static void *help(void *user)
 	return NULL;
 }
 
-/* One that cannot be had is done without. */
+/* Starts a thread that copies beside the caller's. If there is not enough memory or the thread cannot be
+ * started, the other threads do its share. */
 static void add_helper(struct job *j, struct worker *w)
 {
 	if (worker_begin(w, j) < 0)

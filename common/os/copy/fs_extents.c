@@ -101,8 +101,9 @@ static void add_clipped(struct map *m, uint64_t at_bytes, uint64_t end_bytes)
 		&m->x, at_bytes, end_bytes < m->device_bytes ? end_bytes : m->device_bytes, FS_EXTENTS_MAX);
 }
 
-/* What is left out before or between records counts as used, as what ext4 with blocks of 1 KiB has before its
- * superblock. Records of files that share blocks overlap. */
+/* Adds a record of the kernel. A gap before or between records counts as used, such as the first block of an
+ * ext4 with blocks of 1 KiB, which lies before its superblock and has no record. Records of files that share
+ * blocks overlap. */
 static void add_record(struct map *m, const struct fs_map_record *r)
 {
 	uint64_t end_bytes = r->at_bytes + r->length_bytes;

@@ -31,8 +31,9 @@ int fs_set_uuid(const char *fstype, const char *device, const char *uuid, int ti
  * fs_finish_uuid() - repeat fs_set_uuid() for a file system whose superblock has @uuid, if the kernel does
  * not mount it because its log has another one, as a power cut in the middle of xfs_db leaves it.
  *
- * It is mounted for that, so that the log is replayed. A file system of another type, one that is in use, and
- * one that cannot be mounted for another reason pass. Parameters and return as fs_set_uuid().
+ * Mounting is tried to find that out, which replays the log. Nothing is done, and 0 is returned, for a file
+ * system of another type, one that is in use, and one that cannot be mounted for another reason. Parameters
+ * and return as fs_set_uuid().
  */
 int fs_finish_uuid(const char *fstype, const char *device, const char *uuid, int timeout_ms,
 	struct error **err) MUST_CHECK;

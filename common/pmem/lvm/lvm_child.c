@@ -89,7 +89,7 @@ int lvm_child_start(const struct lvm_program *program, const char *const argv[],
 	return 0;
 }
 
-/* What does not fit marks the buffer, which keeps the beginning. */
+/* Adds @n bytes. If they do not fit, the buffer gets the beginning of them and its overflow mark. */
 static void add(struct buf *to, const char *p, size_t n)
 {
 	size_t fits = n < to->max - to->len ? n : to->max - to->len;

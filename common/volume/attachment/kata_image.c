@@ -22,9 +22,10 @@
 #define IMAGE_MIN_BYTES (2 * KATA_ALIGN_BYTES)
 
 /*
- * What is left free: a guest writes to extents that are only reserved, and a file system splits its records
- * of them when it does. At worst each block gets a record of its own (12 bytes of 4096 in ext4). ext4 keeps a
- * fiftieth for that, up to 16 MiB, and counts it as free (fs/ext4/super.c, ext4_set_resv_clusters()).
+ * Space beside the image that is left free for metadata: a guest writes to extents that are only reserved,
+ * and then the file system splits its records of them. In the worst case each block gets a record of its own
+ * (12 bytes for 4096 in ext4). ext4 keeps a fiftieth for that, up to 16 MiB, and counts it as free
+ * (fs/ext4/super.c, ext4_set_resv_clusters()).
  */
 #define SPARE_BYTES   (256ULL << 10)
 #define SPARE_DIVISOR 256

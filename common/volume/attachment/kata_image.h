@@ -35,7 +35,8 @@ int kata_image_open(int dir_fd, int *ret_fd, uint64_t *ret_bytes, struct error *
  * ERR_INTERNAL. */
 int kata_image_check(int image_fd, struct error **err) MUST_CHECK;
 
-/** kata_image_find() - look for the image of a file system that may be another volume's, mounted for reading.
+/** kata_image_find() - look for an image in a file system that is mounted for reading, and that need not
+ * belong to a volume with an image.
  * @ret_bytes: its size; 0: there is none. Return: 0, or -1 with ERR_INTERNAL. */
 int kata_image_find(int dir_fd, uint64_t *ret_bytes, struct error **err) MUST_CHECK;
 

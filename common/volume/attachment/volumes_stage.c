@@ -11,8 +11,10 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
-/* Of a volume whose record was lost, an administrator said which it is, perhaps wrongly, or an earlier
- * version took it for one that the node mounts: then there would be a second writer. */
+/* Refuses to stage a volume whose record was lost and made again as another kind than its claim has: an
+ * administrator may have named the wrong kind, or an earlier version may have taken the volume for one that
+ * the node mounts. If such a volume were staged, the node and a guest could write to the device at the same
+ * time. */
 static int refuse_other_kind(const struct volume_record *r, const struct volume_params *recorded,
 	const struct volume_params *context, struct error **err)
 {

@@ -49,8 +49,9 @@ int volumes_find_content(
 	return 0;
 }
 
-/* A power cut can leave the UUID in the superblock and another one in the log, so that the kernel does not
- * mount the copy. The host does not mount what a guest may have. */
+/* Completes the change of the UUID of a copy: a power cut can leave the new UUID in the superblock and
+ * another one in the log, and then the kernel does not mount the copy. Volumes that are given to guests are
+ * left out: the host does not mount them. */
 static int finish_uuid(
 	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err)
 {

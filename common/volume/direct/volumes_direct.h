@@ -29,7 +29,7 @@ struct volume_record;
 struct volume_stats;
 struct volumes;
 
-/* What a guest has to know of its pod. */
+/* Properties of the pod that the runtime of its guest needs. */
 struct direct_pod {
 	char *fs_group;               /* NULL: none */
 	char *fs_group_change_policy; /* NULL: none */
@@ -98,8 +98,8 @@ void volumes_settle_direct_entry(struct volumes *v, struct volume_record *r);
 int volumes_refuse_guest(struct volumes *v, const struct volume_record *r, const struct device *d,
 	struct error **err) MUST_CHECK;
 
-/** volumes_refuse_process() - the part of volumes_refuse_guest() about processes that have the device open,
- * whatever @r is. @d: has a path. Return: as that. */
+/** volumes_refuse_process() - fail if a process has the device open, for a volume of any kind: a part of
+ * volumes_refuse_guest(). @d: has a path. Return: as volumes_refuse_guest(). */
 int volumes_refuse_process(
 	const struct volume_record *r, const struct device *d, struct error **err) MUST_CHECK;
 

@@ -36,9 +36,10 @@ static bool runs(const struct volumes *v, const char *sandbox)
 	return !v->guests || v->guests->runs(v->guests->user, sandbox);
 }
 
-/* Of a volume with an entry. The folder is in memory, as the guests are, and both end with the boot. A
- * container that does not have the folder from the host any more cannot make it there. @ret_fd: -1: it has
- * ended */
+/* Opens the folder of entries, for a volume that has an entry. The folder is in memory and disappears with a
+ * reboot, as the guests do. If it is missing for another reason, it is made again, which fails in a container
+ * that has lost the bind mount of the host's folder. @ret_fd: -1: the node was rebooted since the volume was
+ * used */
 static int open_folder(struct volumes *v, const struct volume_record *r, int *ret_fd, struct error **err)
 {
 	CLEANUP(free_charp) char *boot = NULL;
@@ -62,7 +63,7 @@ static int open_folder(struct volumes *v, const struct volume_record *r, int *re
 		r->direct_entry);
 }
 
-/* Those of its entry that may run still are added to @all. */
+/* Adds the sandboxes of the volume's entry that may still run to @all. */
 static int add_sandboxes(struct volumes *v, const struct volume_record *r, char ***all, struct error **err)
 {
 	CLEANUP(strv_freep) char **seen = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * soiled.c - a library to preload into a driver with fake devices: new images get what a used medium has
- * instead of zeros, stamps that name the image. What an image gains later is zero, as the fake promises.
+ * instead of zeros, stamps that name the image. An image that grows gets zeros behind its old end, as the
+ * fake promises.
  *
  * Each is STAMP of world.py and the inode in eight digits. Large images get fewer, so that they stay sparse.
  */

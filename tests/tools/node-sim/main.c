@@ -134,7 +134,7 @@ static void on_look(void *user)
 	print_figures(sim, "registered");
 }
 
-/* Everything that the nodes have changes at once. */
+/* Changes the health of all volumes of all nodes at once. */
 static void on_health(void *user)
 {
 	struct sim *sim = user;

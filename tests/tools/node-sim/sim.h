@@ -24,7 +24,7 @@ struct options {
 	uint64_t delay_ms; /* of CreateVolume and DeleteVolume */
 	unsigned
 		failure_rate; /* percent of them that end with UNAVAILABLE, every second one after the work */
-	uint64_t health_ms;   /* after which the health of all volumes changes; 0: never */
+	uint64_t health_ms;   /* interval after which the health of all volumes changes; 0: never */
 	uint64_t run_ms;      /* 0: until a signal */
 	uint32_t port;
 	bool show_help;

@@ -79,13 +79,13 @@ struct desk {
 	uint64_t write_takes_ns;
 	unsigned n_reads;
 	unsigned fail_read; /* the read of that number fails, from 1 */
-	/* PmemNodes, and until when the volumes of the node are recorded. */
+	/* The PmemNodes that can be read, with the time until which the volumes of the node are recorded. */
 	struct {
 		const char *node_id;
 		const char *until;
 	} shown[DESK_SHOWN];
 	unsigned n_node_reads;
-	void (*on_node_read)(struct desk *d); /* before it is answered; NULL: nothing happens meanwhile */
+	void (*on_node_read)(struct desk *d); /* called before the read is answered; NULL: not needed */
 };
 
 /** desk_record() - a copy of the record of the volume @name; NULL: there is none. */

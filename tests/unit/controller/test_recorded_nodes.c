@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeleteVolume of a volume that may be on any node, at a controller with which not all nodes have registered
- * since its start: what PmemNodes say of the others. */
+/* DeleteVolume is called for a volume that may be on any node, after a start of the controller, while not all
+ * nodes have registered. The PmemNodes of the others show whether they can have the volume. */
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void end(void)
 	desk_close(&d);
 }
 
-/* The node that has it is asked, and the call waits for the other one. */
+/* Deletes the volume: the node that has it is asked, and the call waits for the other one. */
 static void expect_wait(const char *handle)
 {
 	desk_delete(&d, &a, handle);
@@ -142,7 +142,7 @@ START_TEST(a_node_without_an_object_is_waited_for)
 }
 END_TEST
 
-/* Its own object makes no difference for what others have: the record names them. */
+/* The record names n2, so that its PmemNode makes no difference. */
 START_TEST(a_node_that_the_record_names_is_waited_for_whatever_objects_say)
 {
 	struct pmem_volume *v;
@@ -175,7 +175,7 @@ START_TEST(without_a_record_or_its_handle_all_nodes_are_waited_for)
 }
 END_TEST
 
-/* Its driver has started and not reported its volumes yet. */
+/* The driver of n2 has started, and has not reported its volumes yet. */
 START_TEST(a_node_that_has_begun_to_register_is_waited_for)
 {
 	struct node_report *r = report_new("n2");
@@ -203,7 +203,8 @@ START_TEST(nothing_is_concluded_in_the_start_window)
 }
 END_TEST
 
-/* The leader gets its report at that moment, and adds it before it changes the object. */
+/* Acts as the leader that gets a report of n2 at that moment: it adds n2 to the record before it changes the
+ * PmemNode. */
 static void add_to_record(struct desk *desk)
 {
 	struct pmem_volume *v = desk_record(desk, NAME);

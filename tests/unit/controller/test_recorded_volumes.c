@@ -157,7 +157,8 @@ START_TEST(what_has_no_record_of_its_own_needs_none)
 }
 END_TEST
 
-/* A reply that the report does not show yet hides it elsewhere. */
+/* Other code does not see a volume any more after a reply has said that it was deleted, before a report shows
+ * that. */
 START_TEST(the_report_counts_and_not_what_replies_have_shown)
 {
 	put(report_new("n1"));

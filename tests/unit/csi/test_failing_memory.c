@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CreateVolume where free memory has a block that cannot be written: the answer sends the volume to another
- * node and says which byte it is, and nothing is left. */
+/* CreateVolume fails when free memory has a block that cannot be written: the answer names the byte and lets
+ * the volume be created on another node, and no device or record is left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -21,7 +21,7 @@
 
 static uint64_t bad_at;
 
-/* Persistent memory releases no blocks. */
+/* Fails for a block device, as for persistent memory, whose blocks cannot be released. */
 int __real_fallocate(int fd, int mode, off_t offset, off_t length);
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t length);
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
@@ -50,7 +50,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
-/* As on the wire and back. */
+/* Encodes and decodes the message as gRPC does on the wire. */
 static char *pass_on(const char *message)
 {
 	CLEANUP(buf_done) struct buf encoded = BUF_INIT(TEXT_MAX);

@@ -28,10 +28,11 @@ struct rig {
 	struct node_objects *duty;
 	struct rig_object *store;
 	uint64_t now;
-	bool cluster_known;         /* which nodes the cluster has */
-	bool node_exists;           /* any of them */
-	const char *recorded_until; /* all volumes of nodes are recorded; NULL: they are not */
-	bool keeps_recorded;        /* instead, what objects say of that */
+	bool cluster_known;         /* the nodes that the cluster has are known */
+	bool node_exists;           /* the cluster has each node that is asked for */
+	const char *recorded_until; /* time until which the volumes of all nodes are recorded; NULL: they are
+				       not */
+	bool keeps_recorded;        /* objects keep the time that they show instead */
 	bool lagging;               /* the watch shows nothing */
 	unsigned n_specs;           /* requests since rig_begin_count() */
 	unsigned n_statuses;

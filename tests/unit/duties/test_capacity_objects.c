@@ -155,7 +155,7 @@ static void put_managed(
 	put_odd(name, manager, /* meta= */ "", spec);
 }
 
-/* Of class fast on node n1. */
+/* Adds an object for the storage class fast on node n1. */
 static void put_object(const char *name, uint64_t available, uint64_t maximum)
 {
 	put_managed(name, "pmem-controller", "n1", available, maximum);
@@ -675,7 +675,8 @@ START_TEST(of_several_objects_for_the_same_only_the_one_of_the_right_name_stays)
 }
 END_TEST
 
-/* Of a node that has not registered, so that an object like the others would be left alone. */
+/* Specs of objects that the controller never makes. If a spec names a node, that node has not registered: an
+ * object of the usual form would be left alone for such a node. */
 static const char *const odd_specs[] = {
 	"",
 	",\"storageClassName\":\"fast\"",

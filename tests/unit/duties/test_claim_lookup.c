@@ -8,7 +8,7 @@
 #include "unit/kube/kube_json.h"
 #include "unit/unit.h"
 
-/* What one lookup came to. */
+/* The result of one lookup. */
 struct answer {
 	unsigned n;
 	bool has_volume;

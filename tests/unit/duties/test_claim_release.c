@@ -364,7 +364,7 @@ START_TEST(a_claim_that_goes_while_it_is_released_is_left_alone)
 }
 END_TEST
 
-/* What the first attempt has done is done again, which changes nothing. */
+/* The second attempt repeats the steps of the first one, which are idempotent. */
 START_TEST(a_release_that_fails_half_way_is_continued)
 {
 	wait_out_of_service();

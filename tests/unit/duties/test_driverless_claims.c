@@ -93,7 +93,7 @@ static void wait_without_driver(void)
 	}
 }
 
-/* What comes next is the change of that claim. */
+/* The next request removes the selected node from the claim at @path. */
 static void assert_moves(const char *path)
 {
 	ck_assert_ptr_nonnull(fake_kube_next(client));

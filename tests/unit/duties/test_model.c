@@ -26,7 +26,7 @@ static struct world_node *any_node(struct world *w)
 	return &w->nodes[world_random(w, WORLD_NODES)];
 }
 
-/* Of a provisioner on the node itself, which this controller knows nothing of. */
+/* Adds a volume that a provisioner on the node itself has made, without a call to this controller. */
 static void add_foreign(struct world *w)
 {
 	struct world_node *n = any_node(w);
@@ -43,7 +43,8 @@ static void add_foreign(struct world *w)
 	world_node_report(n);
 }
 
-/* What only a search for orphans can repair, or what it must not touch. */
+/* Causes one of the events that leave volumes which only the search for orphans can remove, or volumes that
+ * it must not remove. */
 static void go_wild(struct world *w)
 {
 	switch (world_random(w, 11)) {

@@ -478,7 +478,8 @@ START_TEST(an_unknown_node_without_a_status_gets_one_that_the_schema_allows)
 }
 END_TEST
 
-/* What a leader of before has left behind, of a node that the cluster does not have any more. */
+/* Makes the object that an earlier leader has left for a node that was removed from the cluster since.
+ * @phase: of the volume that it shows; PHASE_LATER: it shows none */
 static void leave_behind_volume(enum volume_phase phase)
 {
 	struct node_report *r = report_new("n1");
@@ -720,7 +721,8 @@ START_TEST(failures_are_repeated_after_a_back_off)
 }
 END_TEST
 
-/* What seems to be absent is written again at each look, and not more often. */
+/* The watch does not show the object that was written. So the duty writes it again, at each look at all nodes
+ * and not more often. */
 START_TEST(a_watch_that_lags_behind_does_no_harm)
 {
 	fake_informer_sync(rig.objects);

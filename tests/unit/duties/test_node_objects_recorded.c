@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What PmemNode objects say of the records of a node's volumes, and when that is written. */
+/* PmemNode objects say until when the volumes of their node are recorded: which time they show, and when it
+ * is written. */
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +68,7 @@ START_TEST(that_they_are_not_any_more_is_written_without_a_report)
 }
 END_TEST
 
-/* The same leader's first list of records is not complete, or the node is down. */
+/* The next leader has no complete list of records yet, or the node is down. */
 START_TEST(the_next_leader_keeps_what_it_cannot_judge)
 {
 	publish_recorded();
@@ -85,7 +86,7 @@ START_TEST(the_next_leader_keeps_what_it_cannot_judge)
 }
 END_TEST
 
-/* Another machine may get its name. */
+/* A node that the cluster has lost may be replaced by another machine with the same name. */
 START_TEST(a_node_that_the_cluster_has_lost_has_no_time)
 {
 	publish_recorded();
@@ -144,7 +145,7 @@ START_TEST(another_time_alone_is_written_for_a_few_objects_at_a_time)
 	rig_let_pass_s(120);
 	ck_assert_uint_eq(count(SECOND), CROWD);
 	rig_assert_written(0, CROWD, 0);
-	/* with what is written for another reason it is at once */
+	/* the new time is written at once with a change that is written anyway */
 	rig_let_pass_s(11);
 	rig.recorded_until = FIRST;
 	rig_put("n1", 2);

@@ -477,7 +477,7 @@ START_TEST(a_node_that_may_have_a_copy_stays)
 }
 END_TEST
 
-/* Of a damaged copy nothing but its ID is known. */
+/* A node that cannot read the state file of a copy reports it as damaged, with nothing but its ID. */
 START_TEST(a_node_that_reports_a_damaged_copy_enters_the_record)
 {
 	struct node_report *r = report_new("n2");
@@ -581,7 +581,7 @@ START_TEST(nodes_of_a_deleted_record_confirm_by_their_reports)
 }
 END_TEST
 
-/* What is left of the volume on n1 is being erased. */
+/* Begins with a record that is being deleted, while n1 still erases its copy. */
 static void begin_erasing(void)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Until when the volumes of a node are recorded: not before the last record is there, whenever a leader ends.
- */
+/* The time until which the volumes of a node are recorded is not shown before the last record exists,
+ * whenever a leader ends. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/duties/volume_objects_rig.h"
@@ -15,7 +15,7 @@ static const char *until(const char *node_id)
 	return volume_objects_recorded_until(rig.duty, node_table_get(rig.desk.table, node_id), SHOWN);
 }
 
-/* Two volumes of the Go driver. */
+/* Lets the node report two volumes of the Go driver. */
 static void put_two(const char *node_id)
 {
 	struct node_report *r = report_new(node_id);
@@ -33,7 +33,7 @@ START_TEST(volumes_are_recorded_when_the_last_record_shows_its_handle)
 	fake_informer_sync(rig.objects);
 	put_two("n1");
 	ck_assert_ptr_null(until("n1"));
-	/* a read, the record and its status, of each */
+	/* for each volume the record is read, written, and its status is written */
 	for (unsigned i = 0; i < 6; i++) {
 		while (!rig.requests)
 			rig_pass_s(1);
@@ -45,7 +45,8 @@ START_TEST(volumes_are_recorded_when_the_last_record_shows_its_handle)
 }
 END_TEST
 
-/* It has made one of two records. The next one lists it, and has not made the other yet. */
+/* The first leader has ended after one of two records. The next leader lists that record, and has not made
+ * the other one yet. */
 START_TEST(a_leader_that_ends_between_records_leaves_no_time)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = rig_record("n1");

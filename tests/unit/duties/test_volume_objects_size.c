@@ -27,7 +27,7 @@ static void check_sizes(uint64_t asked_bytes, uint64_t size_bytes)
 	ck_assert_str_eq(v->phase, "Ready");
 }
 
-/* What a replica writes before it asks a node. */
+/* Changes the record as a replica does before it asks a node to expand the volume. */
 static void ask_for(uint64_t size_bytes)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = rig_read();

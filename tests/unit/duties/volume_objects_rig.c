@@ -36,7 +36,7 @@ static void read_record(void *self, const char *key, volume_record_fn fn, void *
 	r->name = pmem_volume_object_name(key, DESK_DRIVER);
 }
 
-/* What is behind the member @what of the object that @write makes of @v. */
+/* Finds the value of the member @what in the object that @write makes of @v. */
 static char *member_of(void (*write)(const struct pmem_volume *v, struct buf *out), const char *what,
 	const struct pmem_volume *v)
 {

@@ -135,7 +135,7 @@ void world_open(struct world *w, const struct world_config *config)
 	world_leader_begin(w);
 }
 
-/* What is under way ends, so that nothing is lost of what it owns. */
+/* Runs all calls and timers to their end first, since they own memory. */
 void world_close(struct world *w)
 {
 	w->calm = true;

@@ -22,7 +22,7 @@
 #define WORLD_CLAIMS 48
 #define WORLD_UNIT   (1ULL << 30)
 
-/* What a test breaks, to see that it is noticed. */
+/* Defects that a test switches on, to show that the checks of the world notice them. */
 enum world_defect {
 	DEFECT_NONE,
 	DEFECT_UNROUTED,  /* a delete that cannot be routed is taken for done */

@@ -166,7 +166,8 @@ void world_claim_grow(struct world_claim *c)
 	kick(c, NS_PER_MS);
 }
 
-/* What it asked for is in the claim's status. */
+/* Restarts the resizer. It continues the expansions that it had asked for, since the status of each claim has
+ * the size. */
 void world_resizer_restart(struct world *w)
 {
 	for (size_t i = 0; i < WORLD_CLAIMS; i++) {

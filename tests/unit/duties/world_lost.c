@@ -153,7 +153,8 @@ void world_leader_begin(struct world *w)
 	world_at(w, LEADER_NS, lead, w);
 }
 
-/* DeleteVolume has succeeded. What nodes have that cannot have been asked stays for ever. */
+/* Notes copies that stay for ever: those on nodes that could not be asked to delete them, although
+ * DeleteVolume of the volume has succeeded. */
 void world_keep_lost(struct world *w, const struct world_claim *c)
 {
 	for (size_t i = 0; i < WORLD_NODES; i++) {

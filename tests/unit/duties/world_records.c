@@ -105,7 +105,8 @@ static void make_copy(void *user, struct pmem_volume *record, const struct error
 	pmem_volume_free(record);
 }
 
-/* What another replica does for the same call: it names a node, and asks it. */
+/* Acts as another replica that gets the same call: it adds a node to the record, and asks that node for the
+ * volume. */
 static void create_elsewhere(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct world *w = user;
@@ -127,7 +128,8 @@ static void interfere(struct world *w, const struct volume_key *key)
 	r.read(r.self, key->hex, create_elsewhere, w);
 }
 
-/* What the API would do if it did not compare versions. */
+/* Lets a write succeed that the API refuses as it is based on an old version: the record gets the newest one.
+ */
 static void take_newest_version(struct world *w, struct pmem_volume *v, const struct volume_key *key)
 {
 	const struct volume_records r = memory_records_interface(w->memory_records);
@@ -140,7 +142,7 @@ static void take_newest_version(struct world *w, struct pmem_volume *v, const st
 	v->meta.resource_version = TAKE_PTR(version);
 }
 
-/* What an API would do that does not know the size. */
+/* Lets the record keep its old size, as if the write did not contain it. */
 static void keep_size(const struct world_record_call *c, const struct volume_records *r)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *old = NULL;

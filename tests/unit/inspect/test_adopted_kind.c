@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A volume whose record was lost: repaired as each kind, it is served as before, or it is refused with what
- * is to be typed. It is never mounted where a guest may have it. */
+/* A volume whose record was lost is repaired as each kind. Then it is served as before, or it is refused with
+ * the command that repairs it. It is never mounted by the node while a guest may have it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -20,15 +20,15 @@
 
 enum made { ORDINARY, KATA, KATA_UNUSED, DIRECT, BLOCK };
 
-/* How it is served in the end. */
+/* The way in which the volume is served after the repair. */
 enum served { REFUSED, MOUNTED, IMAGE, GIVEN };
 
 static const struct row {
 	enum made made;
 	enum adopted_kind asked;
-	const char *left;    /* what the repair does not decide; NULL: it writes a record */
-	enum served staged;  /* with the context of its PersistentVolume */
-	const char *refusal; /* of staging */
+	const char *left;    /* text of a repair that writes no record; NULL: it writes one */
+	enum served staged;  /* how staging serves it with the context of its PersistentVolume */
+	const char *refusal; /* error text of staging; NULL: it is not refused, or not tried */
 } rows[] = {
 	{ORDINARY, ADOPTED_AS_FOUND, "otherwise with -filesystem", REFUSED, NULL},
 	{ORDINARY, ADOPTED_FILESYSTEM, NULL, MOUNTED, NULL},
@@ -199,7 +199,7 @@ static void assert_served(void)
 	ck_assert_uint_eq(mounts_count(mt.staging), row->staged != GIVEN);
 	r = mounts_record();
 	ck_assert(r->direct == (row->staged == GIVEN));
-	ck_assert(r->image_bytes > 0 == (row->staged == IMAGE));
+	ck_assert((r->image_bytes > 0) == (row->staged == IMAGE));
 	if (row->staged == GIVEN) {
 		ASSERT_OK(volumes_unstage(fx.v, mt.volume->id, mt.staging, &err));
 		return;
@@ -241,7 +241,7 @@ START_TEST(volume_is_served_as_it_was_or_refused)
 }
 END_TEST
 
-/* What staging asks for is done. */
+/* Staging refuses the wrong kind and says how to repair the volume again. After that repair it is served. */
 START_TEST(volume_that_was_repaired_as_another_kind_is_repaired_again)
 {
 	static const struct row made[] = {{.made = DIRECT, .asked = ADOPTED_DIRECT, .staged = GIVEN},
@@ -267,7 +267,7 @@ START_TEST(volume_that_was_repaired_as_another_kind_is_repaired_again)
 }
 END_TEST
 
-/* It opens nothing exclusively. */
+/* The guest opens the device, and does not open it exclusively. */
 START_TEST(device_that_a_guest_still_has_is_not_adopted)
 {
 	static const struct row direct = {.made = DIRECT};

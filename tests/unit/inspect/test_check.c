@@ -191,7 +191,8 @@ static void assert_media_finding(enum volume_phase phase, size_t expected)
 	ck_assert_uint_eq(n, expected);
 }
 
-/* What is being made or erased is overwritten as a whole. */
+/* Media errors of volumes that are being created or erased are not reported: these volumes are overwritten as
+ * a whole. */
 START_TEST(media_errors_matter_only_in_volumes_that_are_ready)
 {
 	assert_media_finding(PHASE_READY, 1);

@@ -488,7 +488,7 @@ START_TEST(damaged_file_makes_no_copy_ready)
 }
 END_TEST
 
-/* A power cut in the middle of xfs_db: its log is as that of the source. */
+/* A power cut has interrupted xfs_db: the log of the copy still has the UUID of the source. */
 START_TEST(copy_with_the_uuid_of_its_source_in_its_log_becomes_one_that_can_be_mounted)
 {
 	CLEANUP(free_charp) char *log = NULL;

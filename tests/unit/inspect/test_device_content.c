@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done with a device, by what the record says of it, what is on it, and who asks. */
+/* A table of how devices are treated, by the record of the volume, the content of the device, and the
+ * operation that uses it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,9 @@
 #define RECORDED     "2f9b3c1e-0d4a-4b6e-9a53-7c1d2e3f4a5b"
 #define OTHERS       "00000000-0000-4000-8000-000000000001"
 #define MKFS_TIME_MS 60000
-#define MARK         "data that nobody knows"
+#define MARK         "data of an unknown kind"
 #define BEHIND       MIB(31)
+#define SWAP_HEADER  1024
 #define SWAP_AT      4086
 
 enum record { NEW, MKFS_BEGUN, USED, BLOCK, DIRECT, CREATING, N_RECORDS };
@@ -28,10 +30,10 @@ enum content { NOTHING, DATA_BEHIND, DATA, SWAP, OUR_FS, OTHER_FS, N_CONTENTS };
 enum asker { STAGE, STAGE_BLOCK, CLONE, START, REPAIR, N_ASKERS };
 
 enum outcome {
-	KEEPS,   /* is done, and what is on the device stays */
-	FORMATS, /* is done, and the device gets a file system of its own */
-	REFUSES, /* is not done, and what is on the device stays */
-	REMOVES, /* the device goes */
+	KEEPS,   /* the operation succeeds, and the content of the device stays */
+	FORMATS, /* the operation succeeds, and the device gets a new file system */
+	REFUSES, /* the operation fails, and the content of the device stays */
+	REMOVES, /* the device is removed */
 };
 
 static const enum outcome table[N_RECORDS][N_CONTENTS][N_ASKERS] = {
@@ -66,9 +68,9 @@ static const enum outcome table[N_RECORDS][N_CONTENTS][N_ASKERS] = {
 		[SWAP] = {REFUSES, REFUSES, REFUSES, KEEPS, KEEPS},
 		[OUR_FS] = {KEEPS, REFUSES, KEEPS, KEEPS, KEEPS},
 		[OTHER_FS] = {KEEPS, REFUSES, KEEPS, KEEPS, KEEPS}},
-	[CREATING] = {[NOTHING] = {REFUSES, REFUSES, REFUSES, REMOVES, REMOVES},
-		[DATA_BEHIND] = {REFUSES, REFUSES, REFUSES, REMOVES, REMOVES},
-		[DATA] = {REFUSES, REFUSES, REFUSES, REMOVES, REMOVES},
+	[CREATING] = {[NOTHING] = {REMOVES, REMOVES, REMOVES, REMOVES, REMOVES},
+		[DATA_BEHIND] = {REMOVES, REMOVES, REMOVES, REMOVES, REMOVES},
+		[DATA] = {REMOVES, REMOVES, REMOVES, REMOVES, REMOVES},
 		[SWAP] = {REFUSES, REFUSES, REFUSES, KEEPS, KEEPS},
 		[OUR_FS] = {REFUSES, REFUSES, REFUSES, KEEPS, KEEPS},
 		[OTHER_FS] = {REFUSES, REFUSES, REFUSES, KEEPS, KEEPS}},
@@ -108,6 +110,10 @@ static void set_up(void)
 	fixture_stop();
 }
 
+/* Version, last page, and count of bad pages: libblkid reads them (union swap_header in the kernel's
+ * include/linux/swap.h). */
+static const uint32_t swap_header[] = {1, 255, 0};
+
 static void make_content(void)
 {
 	CLEANUP(fd_closep) int fd = open(device->path, O_WRONLY | O_CLOEXEC);
@@ -117,8 +123,11 @@ static void make_content(void)
 		ASSERT_OK(fs_make("ext4", device->path, &layout, MKFS_TIME_MS, &err));
 	if (shown == DATA)
 		ck_assert_int_eq(pwrite(fd, MARK, sizeof(MARK), 0), sizeof(MARK));
-	if (shown == SWAP)
+	if (shown == SWAP) {
+		ck_assert_int_eq(
+			pwrite(fd, swap_header, sizeof(swap_header), SWAP_HEADER), sizeof(swap_header));
 		ck_assert_int_eq(pwrite(fd, "SWAPSPACE2", 10, SWAP_AT), 10);
+	}
 	if (shown == DATA_BEHIND)
 		ck_assert_int_eq(pwrite(fd, MARK, sizeof(MARK), BEHIND), sizeof(MARK));
 	ck_assert_int_eq(fsync(fd), 0);
@@ -219,8 +228,8 @@ static bool is_kept(void)
 	return !*found;
 }
 
-/* What has become of the device. Nobody has made a file in it, so that a file system with the recorded UUID
- * is a new one if another file system, or none, was there. */
+/* Finds out how the device was treated. No test makes files in it. So a file system with the recorded UUID is
+ * a new one if the device had another file system or none before. */
 static enum outcome outcome(int rc)
 {
 	CLEANUP(device_freep) struct device *left = fixture_device(V);

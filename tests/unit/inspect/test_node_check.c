@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with a node, shown with trees of folders in the place of /sys, /dev and /etc. */
+/* The check of a node finds its problems, in folders that stand for /sys, /dev and /etc. */
 #include "inspect/node_check.h"
 
 #include <fcntl.h>
@@ -226,7 +226,8 @@ START_TEST(without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made)
 }
 END_TEST
 
-/* Of region0, made good again afterwards. */
+/* Checks that the problem of region0 is found and described by @text; "": that none is found. Repairs the
+ * region afterwards. */
 static void assert_region_is_named(const char *text)
 {
 	size_t n = 0;

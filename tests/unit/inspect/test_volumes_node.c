@@ -205,7 +205,8 @@ static void record_as_both(bool formatting)
 	fixture_restart();
 }
 
-/* What a pod wrote without a file system is data, too. */
+/* A device that a pod has used as a block volume has data without a file system, which must not be formatted
+ * over. */
 START_TEST(device_that_was_used_is_not_formatted)
 {
 	struct error *err = NULL;

@@ -204,7 +204,8 @@ START_TEST(what_is_shown_of_a_node_is_read)
 }
 END_TEST
 
-/* No object, no permission, no connection, no object in the reply, and one of another node. */
+/* The API server has no PmemNode, refuses the request, or is not reached; the reply has no object, or one of
+ * another node. */
 START_TEST(what_cannot_be_read_of_a_node_is_not_known)
 {
 	static const struct {

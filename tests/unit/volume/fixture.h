@@ -23,7 +23,8 @@
 /* An ID as the Go driver makes it: only in such a form may a device without a record be ours. */
 #define MINTED_ID(prefix) prefix "-0123456789abcdef0123456789abcdef0123456789abcdef01234567"
 
-/* What the device manager that the volumes see does otherwise than the fake; 0 and NULL: nothing. */
+/* Faults of the device manager that the volumes see, which otherwise acts as the fake; 0 and NULL: no fault.
+ */
 struct faults {
 	enum err_code list;
 	enum err_code create;

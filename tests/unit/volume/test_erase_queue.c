@@ -347,7 +347,8 @@ static int erase_claimed(
 	return 0;
 }
 
-/* Of two jobs the one without claim would wait for the lock that the other one holds. */
+/* The queue keeps one job per volume, and the claim goes to it: a second job would hold the lock for which
+ * the first one waits. */
 START_TEST(claim_goes_to_the_job_that_waits_already)
 {
 	struct volume_locks *locks = volume_locks_new();

@@ -91,8 +91,8 @@ static const char *not_called_damaged(int which)
 	return NULL;
 }
 
-/* What could not be settled at the start is at the next refresh; what could not be read, at the next start.
- */
+/* A volume that could not be cleaned up at the start is cleaned up by the next refresh; a volume whose file
+ * could not be read, by the next start. */
 static const char *not_settled_later(void)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

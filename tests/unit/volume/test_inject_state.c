@@ -196,7 +196,8 @@ static const char *not_ready(void)
 	return not_loaded(PHASE_READY);
 }
 
-/* What the caller keeps using is what the folder says. */
+/* After a failure the record in memory, which the caller goes on using, has the same phase as the file in the
+ * folder. */
 static const char *not_as_before(void)
 {
 	RIGHT_IF(record->phase == PHASE_CREATING);

@@ -96,7 +96,8 @@ START_TEST(a_volume_is_created_or_nothing_is_left)
 }
 END_TEST
 
-/* What failed and could not be undone is rolled back at the next start. */
+/* Creates the volume, after a restart if the last attempt failed: the start rolls back a creation that could
+ * not be undone. */
 static int create_or_start_anew(struct error **err)
 {
 	static bool failed;

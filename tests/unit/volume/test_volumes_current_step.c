@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What errors and reports say about operations that take long. */
+/* Errors and reports name the present step of operations that take long. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"

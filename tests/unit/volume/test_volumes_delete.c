@@ -241,7 +241,8 @@ START_TEST(volume_whose_node_is_bound_somewhere_is_not_touched)
 }
 END_TEST
 
-/* Whoever mounted it: the mount table decides, not what we remember. */
+/* A volume that the mount table shows as mounted is not deleted, although the driver did not mount it and its
+ * record does not say so. */
 START_TEST(mounted_volume_is_not_touched)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);

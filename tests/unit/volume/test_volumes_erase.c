@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to a deleted volume after the answer: erased in the background, held, stopped, resumed.
- */
+/* A deleted volume is erased in the background, after the answer to the call: erasing is held up by limits,
+ * stopped, and resumed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <semaphore.h>

@@ -52,7 +52,7 @@ static struct volume_record *read_record(void)
 	return r;
 }
 
-/* Of the record on disk, of the device, and as it is listed. */
+/* Compares the sizes of the volume in its state file, of its device, and in the list of volumes. */
 static void assert_sizes(uint64_t recorded, uint64_t resizing, uint64_t device_bytes)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = read_record();

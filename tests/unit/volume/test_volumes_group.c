@@ -79,7 +79,7 @@ static void fails(int rc, enum err_code code, const char *text)
 	error_clear(&err);
 }
 
-/* Of the volume @source. Borrowed. */
+/* The snapshot of the volume @source in @g. Borrowed. */
 static const struct snapshot_info *of(const struct group_info *g, const char *source)
 {
 	for (size_t i = 0; i < g->n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * That a volume costs the same beside many others. What is counted is what code does per volume when it goes
- * through all of them: it compares their names, or copies them. Time is not looked at.
+ * That a volume costs the same beside many others. The tests count comparisons and copies of names, which
+ * code makes per volume when it goes through all volumes. Time is not looked at.
  */
 #include "base/mem.h"
 #include "base/str.h"

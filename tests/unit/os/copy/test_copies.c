@@ -26,7 +26,7 @@
 #define PAUSE_MS   60000
 #define NEW_UUID   "2f9b3c1e-0d4a-4b6e-9a53-7c1d2e3f4a5b"
 
-/* Of file @i: from nothing to 2 MiB. */
+/* Size of file @i in bytes, from 0 to 2 MiB. */
 static uint64_t size_of_file(unsigned i)
 {
 	return i % 7 == 0 ? 0 : (i * 7919ULL * 311) % MIB(1) / (i % 3 + 1) + i;

@@ -60,7 +60,7 @@ static void check_is_no_mount(const struct fixture_disk *d)
 	ck_assert_ptr_null(strstr(buf_str(&mounts), d->disk.path));
 }
 
-/* Of all bytes of the device, each at its place. */
+/* Checksum of the device, which depends on each byte and its offset. */
 static uint64_t sum_of(const struct fixture_disk *d)
 {
 	CLEANUP(fd_closep) int fd = open(d->disk.path, O_RDONLY | O_CLOEXEC);

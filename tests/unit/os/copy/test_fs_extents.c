@@ -147,7 +147,7 @@ START_TEST(what_files_use_is_covered_and_what_is_free_is_not)
 }
 END_TEST
 
-/* What a kernel reports, two records at once. */
+/* Records that the replaced ioctl() returns in place of the kernel's, two per call. */
 static const struct fsmap *records;
 static uint32_t n_records;
 static uint32_t n_given;

@@ -21,7 +21,7 @@
 #define MOMENT_US  100000
 #define PATIENT_NS (60 * NS_PER_S)
 
-/* What was flushed, by what it is rather than by its name. */
+/* Files that were flushed. They are compared by inode, as their names may change. */
 static struct stat seen[SEEN_MAX];
 static size_t n_seen;
 static unsigned slow_us;
@@ -44,7 +44,7 @@ int __wrap_sync_file_range(int fd, off64_t from, off64_t n, unsigned flags)
 	return __real_sync_file_range(fd, from, n, flags);
 }
 
-/* What the file "replaced" is replaced by before it is opened next. */
+/* Replaces the file "replaced" by another one just before the walk opens it; NULL: it stays. */
 static void (*replace)(int dir_fd, const char *name);
 static int race_fd;
 static unsigned n_devices;   /* that were opened */

@@ -117,7 +117,7 @@ START_TEST(value_of_a_refused_flag_is_kept_secret)
 }
 END_TEST
 
-/* What reaches outside of the volume or hides a second option in the first. */
+/* Flags are refused if they affect more than the volume, or hide a second option in the first. */
 START_TEST(anything_else_is_refused_by_name)
 {
 	static const char *const refused[] = {"", "bind", "rbind", "remount", "move", "shared", "loop",

@@ -152,7 +152,7 @@ START_TEST(loop_is_found_by_the_file_system_of_the_volume)
 }
 END_TEST
 
-/* What covers the folder is not the driver's. */
+/* The file system that covers the folder was not mounted by the driver, which must not unmount it. */
 START_TEST(what_covers_the_folder_stays_and_the_pod_ends)
 {
 	struct error *err = NULL;

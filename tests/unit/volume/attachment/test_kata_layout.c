@@ -10,7 +10,7 @@
 #define CHECKSUM_AT 4088
 #define PFN_AT      4096
 
-/* What the Go driver's tests have, which are those of ndctl. */
+/* The expected checksums are those of the Go driver's tests, which have them from ndctl. */
 START_TEST(checksums_are_those_of_ndctl)
 {
 	static const struct {

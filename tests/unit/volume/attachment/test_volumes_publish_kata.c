@@ -373,7 +373,8 @@ START_TEST(what_is_no_file_at_all_is_refused)
 }
 END_TEST
 
-/* What a guest does as its root: with the file system in the image, for as long as no pod has it. */
+/* Runs @command in the file system of the image, as the root of a guest could. No pod uses the image
+ * meanwhile. */
 static void as_guest(const char *command)
 {
 	CLEANUP(free_charp) char *path = image_path();

@@ -447,7 +447,7 @@ START_TEST(xfs_that_was_not_finished_is_made_again)
 }
 END_TEST
 
-/* What a mkfs leaves that was cut off before its superblock. */
+/* The device has what a mkfs leaves that was interrupted before it wrote the superblock. */
 START_TEST(remains_of_a_recorded_mkfs_are_formatted_over)
 {
 	struct error *err = NULL;

@@ -85,7 +85,8 @@ static void write_entry(const char *content)
 	ASSERT_OK(direct_entry_write(fd, name, true, span_of(content), &err));
 }
 
-/* What Kata's Go code makes of the same path and values: tests/data/kata/README.md. */
+/* The entry is compared with that of Kata's Go code for the same path and values (tests/data/kata/README.md).
+ */
 START_TEST(content_is_what_the_runtime_itself_writes)
 {
 	char journal_dev[] = "journal_dev", noload[] = "noload";
@@ -231,7 +232,7 @@ START_TEST(entry_of_another_program_is_refused)
 }
 END_TEST
 
-/* Whoever could replace it would have us write where a link leads. */
+/* If links were followed, a user who can replace a folder by one would choose where the driver writes. */
 START_TEST(links_in_place_of_folders_are_not_followed)
 {
 	CLEANUP(free_charp) char *elsewhere = x_asprintf("%s/elsewhere", base);

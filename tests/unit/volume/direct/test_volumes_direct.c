@@ -633,7 +633,8 @@ START_TEST(link_in_place_of_our_entry_keeps_no_pod_from_ending)
 }
 END_TEST
 
-/* Of another size, or none at all: it is compared, and never taken. */
+/* An entry with content of another size, or without content, is compared with the expected one and never
+ * taken over. */
 START_TEST(entry_with_other_content_is_not_taken_for_ours)
 {
 	CLEANUP(free_charp) char *entry = entry_of(mt.target);

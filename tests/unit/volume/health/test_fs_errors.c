@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the mount table says of file systems that failed. The count of ext4 is tested with a real one, by
+/* The mount table shows which file systems have failed. The count of ext4 is tested with a real one, by
  * unit/volume/health/volumes_health. */
 #include <sys/sysmacros.h>
 

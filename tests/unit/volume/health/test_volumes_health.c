@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is found to be wrong with volumes, over damaged memory and failed file systems. */
+/* The health of volumes over damaged memory and in failed file systems. */
 #include "volume/health/volumes_health.h"
 
 #include <fcntl.h>
@@ -210,7 +210,7 @@ static size_t count(const char *reason)
 	ck_abort_msg("%s is not counted", reason);
 }
 
-/* What the node has; the volume of the fixture lies on the first module. */
+/* The state of the memory module that the replaced functions report; the volume of the fixture lies on it. */
 static struct {
 	unsigned problems;
 	uint64_t dirty_shutdowns;
