@@ -2,16 +2,16 @@
 /* A volume whose record was lost is repaired as each kind. Then it is served as before, or it is refused with
  * the command that repairs it. It is never mounted by the node while a guest may have it. */
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "inspect/repair.h"
 #include "os/mount_table.h"
+#include "os/spawn.h"
 #include "unit/volume/mounts.h"
 #include "volume/attachment/kata_image.h"
 
@@ -272,8 +272,8 @@ START_TEST(device_that_a_guest_still_has_is_not_adopted)
 {
 	static const struct row direct = {.made = DIRECT};
 	CLEANUP(device_freep) struct device *d = NULL;
-	int ready[2];
-	char c;
+	struct child guest = CHILD_INIT;
+	char byte;
 
 	row = &direct;
 	fs_type = "ext4";
@@ -281,17 +281,14 @@ START_TEST(device_that_a_guest_still_has_is_not_adopted)
 	use_first();
 	lose_record();
 	d = fixture_device(mt.volume->id);
-	ck_assert_int_eq(pipe(ready), 0);
-	pid_t guest = fork();
-	if (guest == 0) {
-		int fd = open(d->path, O_RDWR | O_CLOEXEC);
-		_exit(fd < 0 || write(ready[1], "", 1) != 1 || pause());
-	}
-	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	const char *const argv[] = {
+		"sh", "-c", "exec 9<>\"$1\" && echo ready && exec cat", "sh", d->path, NULL};
+	ASSERT_OK(child_start(argv, NULL, &guest, &err));
+	ck_assert_int_eq(poll(&(struct pollfd){.fd = guest.stdout_fd, .events = POLLIN}, 1, 10000), 1);
+	ck_assert_int_eq(read(guest.stdout_fd, &byte, 1), 1);
 	repair(ADOPTED_DIRECT);
+	child_stop(&guest, 1000);
 	assert_left("is in use: process");
-	ck_assert_int_eq(kill(guest, SIGKILL), 0);
-	ck_assert_int_eq(waitpid(guest, NULL, 0), guest);
 }
 END_TEST
 
