@@ -118,7 +118,7 @@ class Components(unittest.TestCase):
         (token,) = [it["metadata"]["annotations"]["kubernetes.io/service-account.name"] for (kind, name), it in objects.items()
                     if kind == "Secret" and name.endswith("-controller-token")]
         rules = [rule for rule in objects["ClusterRole", token]["rules"] if rule["apiGroups"] == [GROUP]]
-        self.assertEqual([(["pmemnodes"], ["list", "watch", "create", "patch", "delete"]), (["pmemnodes/status"], ["patch"]),
+        self.assertEqual([(["pmemnodes"], ["get", "list", "watch", "create", "patch", "delete"]), (["pmemnodes/status"], ["patch"]),
                           (["pmemvolumes"], ["get", "list", "watch", "create", "patch", "delete"]),
                           (["pmemvolumes/status"], ["patch"])],
                          [(rule["resources"], rule["verbs"]) for rule in rules])
