@@ -16,7 +16,7 @@
 
 /* The creation time of the newest record. It is zeroed before the first record is noted. */
 struct recorded_volumes {
-	char newest[KUBE_SECONDS_LEN + 1]; /* "": there is none */
+	char newest[KUBE_SECONDS_LEN + 1]; /* "": no such record exists */
 };
 
 /** recorded_volumes_note() - take account of a @record that is new or has changed. */

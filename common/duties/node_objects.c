@@ -374,8 +374,8 @@ static bool spec_differs(const struct pmem_node *wanted, const struct pmem_node 
 	return !str_eq(wanted->node, observed->node) || !str_eq(wanted->driver, observed->driver);
 }
 
-/* Whether the object has to be written. If only the time differs until which volumes are recorded, another
- * time is written at a limited rate; that there is none any more is written at once. */
+/* Whether the object has to be written. If only the time differs until which volumes are recorded, a new time
+ * is written at a limited rate, and the removal of the time at once. */
 static bool differs(struct node_objects *o, const struct pmem_node *wanted, const struct pmem_node *observed)
 {
 	if (!pmem_node_equal(wanted, observed))

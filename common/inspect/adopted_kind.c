@@ -76,9 +76,10 @@ static int settle_mounted(struct volume_record *r, const char *device, bool aske
 	if (image_bytes == 0 && !asked)
 		return err_set(err, ERR_PRECONDITION,
 			"it holds %s, and nothing on it shows whether the node or a guest mounts that: repair it "
-			"with -direct if its PersistentVolume has " PARAMS_DIRECT
+			"with -direct if %s has " PARAMS_DIRECT
 			"=true among the volumeAttributes, and otherwise with -filesystem",
-			r->fs_type);
+			r->fs_type,
+			r->snapshot ? "the PersistentVolume of its source" : "its PersistentVolume");
 	if (image_bytes > 0)
 		strmap_set(&r->parameters, PARAMS_KATA, "true");
 	r->image_bytes = image_bytes;

@@ -199,7 +199,7 @@ static void visit_record(void *user, const void *object)
 }
 
 /* Restricts the pod to the nodes that have the snapshot, if exactly one snapshot is recorded for the
- * VolumeSnapshot. There is none if the snapshot is not made yet, or was made for another VolumeSnapshot;
+ * VolumeSnapshot. None is recorded if the snapshot is not made yet, or was made for another VolumeSnapshot;
  * there are several if the snapshot of an earlier VolumeSnapshot of that name was retained. Then no node is
  * excluded here, and the call of CreateVolume that restores the snapshot refuses the wrong ones. */
 static void add_snapshot_home(

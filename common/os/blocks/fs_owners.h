@@ -64,7 +64,7 @@ struct fs_owners_bound {
  * @parts:   @n of them, sorted, which do not overlap
  * @ret:     fs_owners_done()
  *
- * What is free or metadata is known from the map of the file system (fs_map.h). For the rest, all directories
+ * The map of the file system (fs_map.h) shows which parts are free or metadata. For the rest, all directories
  * are walked until each part has an owner, or a bound is reached, with what each regular file has by FIEMAP;
  * the walk follows no links, and does not leave the file system. One name of a file that has several is
  * found. A file that is renamed during the walk may be missed, and deleted files that are still open have no

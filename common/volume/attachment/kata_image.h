@@ -37,7 +37,7 @@ int kata_image_check(int image_fd, struct error **err) MUST_CHECK;
 
 /** kata_image_find() - look for an image in a file system that is mounted for reading, and that need not
  * belong to a volume with an image.
- * @ret_bytes: its size; 0: there is none. Return: 0, or -1 with ERR_INTERNAL. */
+ * @ret_bytes: its size; 0: no image was found. Return: 0, or -1 with ERR_INTERNAL. */
 int kata_image_find(int dir_fd, uint64_t *ret_bytes, struct error **err) MUST_CHECK;
 
 /**

@@ -13,7 +13,7 @@
 
 static struct recorded_volumes recorded;
 static struct node_table *nodes;
-static struct pmem_volume *record; /* NULL: there is none */
+static struct pmem_volume *record; /* NULL: find() returns no record */
 static char go_id[VOLUME_ID_MAX + 1];
 
 static const struct pmem_volume *find(void *user, const char *handle)

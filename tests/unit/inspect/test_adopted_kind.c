@@ -292,6 +292,32 @@ START_TEST(device_that_a_guest_still_has_is_not_adopted)
 }
 END_TEST
 
+/* No PersistentVolume names a snapshot. A refused repair leaves the damaged file, which shows that it is one.
+ */
+START_TEST(snapshot_is_repaired_by_the_kind_of_its_source)
+{
+	static const struct row ordinary = {.made = ORDINARY};
+	CLEANUP(free_charp) char *file = NULL;
+	CLEANUP(free_charp) char *text = NULL;
+
+	row = &ordinary;
+	fs_type = "ext4";
+	make();
+	use_first();
+	lose_record();
+	file = x_asprintf("%s.snapshot", mt.volume->id);
+	fixture_write(file, "{\"id\":");
+	repair(ADOPTED_AS_FOUND);
+	ck_assert(!report.done && report.left);
+	ck_assert_msg(strstr(report.left[0], "with -direct if the PersistentVolume of its source has"), "%s",
+		report.left[0]);
+	repair(ADOPTED_FILESYSTEM);
+	ck_assert_msg(report.done && !report.left, "%s", report.left ? report.left[0] : "nothing is done");
+	text = fixture_read(file);
+	ck_assert_msg(strstr(text, "\"snapshot\":true") && strstr(text, "\"ext4\""), "%s", text);
+}
+END_TEST
+
 START_TEST(volume_with_a_record_does_not_change_its_kind)
 {
 	static const struct row ordinary = {.made = ORDINARY};
@@ -316,6 +342,7 @@ int main(void)
 	tcase_add_loop_test(tcase, volume_is_served_as_it_was_or_refused, 0, (int)ARRAY_SIZE(rows) * N_TYPES);
 	tcase_add_loop_test(tcase, volume_that_was_repaired_as_another_kind_is_repaired_again, 0, 2);
 	tcase_add_test(tcase, device_that_a_guest_still_has_is_not_adopted);
+	tcase_add_test(tcase, snapshot_is_repaired_by_the_kind_of_its_source);
 	tcase_add_test(tcase, volume_with_a_record_does_not_change_its_kind);
 	return fixture_finish();
 }
